@@ -1,0 +1,6 @@
+"""``python -m laya``."""
+
+from laya.cli import main
+
+if __name__ == "__main__":
+    main()

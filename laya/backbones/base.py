@@ -1,0 +1,33 @@
+"""What every backbone answers."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+
+class Backbone(nn.Module, ABC):
+    """A network that hands out *all* its layers' activations, as values and without hooks.
+
+    Attributes
+    ----------
+    layers : tuple of str
+        The layers' names for people, shallow to deep, such as ``"hidden layer 2, 256 units"``. Length L.
+    widths : tuple of int
+        The width d_i of each pooled hidden state. Length L.
+    options : dict
+        The constructor's arguments as plain JSON values; ``type(self)(**self.options)`` builds the same architecture.
+    """
+
+    name: ClassVar[str]
+    layers: tuple[str, ...]
+    widths: tuple[int, ...]
+    options: dict[str, Any]
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Images (B, C, H, W) to L raw activations: (B, C_i, H_i, W_i) feature maps or (B, d_i) vectors."""
+
+    def pool(self, activation: Tensor) -> Tensor:
+        """One raw activation to its hidden state h_i (B, d_i): a vector as it is, a feature map by its spatial mean."""
+        return activation if activation.dim() == 2 else activation.mean(dim=(2, 3))

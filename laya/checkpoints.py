@@ -1,0 +1,324 @@
+"""Checkpoints: a folder with weights (safetensors) and readable JSON. Nothing is ever unpickled.
+
+    <name>/model.safetensors   weights
+    <name>/config.json         architecture, preprocessing, class names, recipe, the weights' SHA-256
+    <name>/metrics.json        what ``evaluate`` measured on the test set
+    <name>/README.md           the model card
+    <name>/samples/            pictures to try, if there are any
+
+Listing reads JSON alone; torch is imported only when a model is loaded or saved.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from laya.errors import LayaError, unknown
+
+if TYPE_CHECKING:
+    import torch
+
+    from laya.images import Preprocessing
+    from laya.model import LayaClassifier
+
+WEIGHTS, CONFIG, METRICS, CARD = "model.safetensors", "config.json", "metrics.json", "README.md"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A loaded checkpoint, ready to explain.
+
+    Attributes
+    ----------
+    name : the folder's name.
+    model : in evaluation mode, without gradients, on ``device``.
+    classes : K names in label order; this order stands nowhere else.
+    preprocessing : how a picture becomes the model's input.
+    weights : SHA-256 of the weights file, hexadecimal.
+    device : where the model lies.
+    """
+
+    name: str
+    model: "LayaClassifier"
+    classes: tuple[str, ...]
+    preprocessing: "Preprocessing"
+    weights: str
+    device: "torch.device"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A checkpoint as a list shows it; ``problem`` says why it cannot be used, if it cannot."""
+
+    name: str
+    folder: Path
+    title: str = ""
+    backbone: str = ""
+    head: str = ""
+    classes: int = 0
+    accuracy: float | None = None  # on the test set, from metrics.json
+    megabytes: float = 0.0  # of the weights file
+    problem: str | None = None
+
+
+def root() -> Path:
+    """The folder that holds the checkpoints: LAYA_CHECKPOINTS, or ``checkpoints`` beside the package."""
+    return Path(os.environ.get("LAYA_CHECKPOINTS") or Path(__file__).parent.parent / "checkpoints")
+
+
+def available() -> list[Summary]:
+    """All checkpoints under :func:`root`, by name; a broken one is listed with its problem."""
+    if not root().is_dir():
+        return []
+    return [summary(folder) for folder in sorted(root().iterdir()) if (folder / CONFIG).is_file()]
+
+
+def summary(folder: Path) -> Summary:
+    """What a list shows of one checkpoint, from its JSON alone."""
+    try:
+        settings = read_config(folder)
+        weights = folder / WEIGHTS
+        if not weights.is_file():
+            raise LayaError(_no_weights(folder))
+        measured = read_metrics(folder)
+        return Summary(
+            name=folder.name,
+            folder=folder,
+            title=settings.get("title", ""),
+            backbone=settings["backbone"]["name"],
+            head=settings["head"]["name"],
+            classes=len(settings["classes"]),
+            accuracy=measured.get("accuracy"),
+            megabytes=weights.stat().st_size / 1e6,
+        )
+    except LayaError as error:
+        return Summary(folder.name, folder, problem=str(error))
+
+
+def find(name: str) -> Path:
+    """The folder of a checkpoint, from its name under :func:`root` or its own path.
+
+    Raises
+    ------
+    LayaError
+        There is no such checkpoint; the message lists those that exist.
+    """
+    if "/" not in name and (root() / name / CONFIG).is_file():
+        return root() / name
+    if Path(name).is_dir():
+        return Path(name)
+    raise unknown("checkpoint", name, (entry.name for entry in available()))
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The checked config.json of a checkpoint folder.
+
+    Raises
+    ------
+    LayaError
+        It is missing, unreadable, or lacks a part.
+    """
+    settings = _json(folder, CONFIG)
+    if settings.get("laya_format") != FORMAT:
+        raise LayaError(f"The config.json of {folder.name!r} is not that of a LAYA checkpoint of format {FORMAT}.")
+    kinds = {"backbone": dict, "head": dict, "preprocessing": dict, "classes": list, "weights_sha256": str}
+    broken = [part for part, kind in kinds.items() if not isinstance(settings.get(part), kind)]
+    broken += [
+        part
+        for part in ("backbone", "head")
+        if part not in broken
+        and not (isinstance(settings[part].get("name"), str) and isinstance(settings[part].get("options"), dict))
+    ]
+    if broken:
+        raise LayaError(f"The config.json of {folder.name!r} has no usable {broken[0]!r}.")
+    classes = settings["classes"]
+    if len(classes) < 2 or not all(isinstance(name, str) and name for name in classes):
+        raise LayaError(f"The config.json of {folder.name!r} needs at least 2 class names.")
+    if len(set(classes)) < len(classes):
+        raise LayaError(f"The config.json of {folder.name!r} names a class twice.")
+    return settings
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """The metrics.json of a checkpoint folder, or an empty dict where there is none."""
+    return _json(folder, METRICS) if (folder / METRICS).is_file() else {}
+
+
+def samples(name: str) -> dict[str, Path]:
+    """The pictures that a checkpoint ships to be tried: label to file, in the order of their file names.
+
+    ``10_ankle_boot.png`` has the label "Ankle boot".
+    """
+    folder = find(name) / "samples"
+    files = sorted(file for file in folder.glob("*.*") if file.suffix.lower() in (".png", ".jpg", ".webp"))
+    return {file.stem.partition("_")[2].replace("_", " ").capitalize(): file for file in files}
+
+
+def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
+    """Load a checkpoint strictly: every tensor must be there, fit, and be finite, and the file must be the one named.
+
+    Parameters
+    ----------
+    name : a folder's name under :func:`root`, or the path of a checkpoint folder.
+    device : None chooses CUDA when available, else the CPU.
+
+    Raises
+    ------
+    LayaError
+        Unknown, damaged or foreign; the message gives the cause.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load as parse
+
+    from laya.backbones import build_backbone
+    from laya.device import pick_device
+    from laya.heads import build_head
+    from laya.images import Preprocessing
+    from laya.model import LayaClassifier
+
+    folder = find(name)
+    settings = read_config(folder)
+    data = _weights(folder)
+    digest = hashlib.sha256(data).hexdigest()
+    try:
+        tensors = parse(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise LayaError(f"The weights of {folder.name!r} are {_damage(data)}.") from error
+    classes = tuple(settings["classes"])
+    # On the meta device a size from a hostile config costs no memory; the file's own tensors are put in its place.
+    with torch.device("meta"):
+        backbone = build_backbone(settings["backbone"]["name"], settings["backbone"]["options"])
+        head = build_head(settings["head"]["name"], backbone.widths, len(classes), settings["head"]["options"])
+        model = LayaClassifier(backbone, head)
+    _check_fit(folder.name, model.state_dict(), tensors)
+    if digest != settings["weights_sha256"]:
+        raise LayaError(f"The weights of {folder.name!r} are not the ones that its config.json names; copy both again.")
+    model.load_state_dict(tensors, strict=True, assign=True)
+    device = device or pick_device()
+    model = model.to(device).eval().requires_grad_(False)
+    return Checkpoint(folder.name, model, classes, Preprocessing.from_dict(settings["preprocessing"]), digest, device)
+
+
+def save(
+    folder: Path,
+    model: "LayaClassifier",
+    classes: tuple[str, ...],
+    preprocessing: "Preprocessing",
+    *,
+    title: str,
+    training: dict[str, Any],
+) -> None:
+    """Write weights and config.json; each file replaces its predecessor in one step, the config last.
+
+    The config names the weights' hash, so a folder that was caught between the two is refused when it is loaded.
+
+    Parameters
+    ----------
+    title : the checkpoint for people, such as "Fashion-MNIST, MLP".
+    training : the recipe, as JSON values.
+    """
+    from safetensors.torch import save as serialise
+
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    data = serialise(tensors, metadata={"format": "pt"})
+    settings = {
+        "laya_format": FORMAT,
+        "title": title,
+        "backbone": {"name": model.backbone.name, "options": model.backbone.options},
+        "head": {"name": model.head.name, "options": model.head.options},
+        "preprocessing": asdict(preprocessing),
+        "classes": list(classes),
+        "training": training,
+        "weights_sha256": hashlib.sha256(data).hexdigest(),
+    }
+    write(folder / WEIGHTS, data)
+    write_json(folder / CONFIG, settings)
+
+
+def write_json(file: Path, value: Any) -> None:
+    """Write JSON atomically; NaN and infinity are refused."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    write(file, (text + "\n").encode())
+
+
+def write(file: Path, data: bytes) -> None:
+    """Replace a file in one step: a reader sees the old one or the new one, never a part."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _json(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        value = json.loads((folder / name).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise LayaError(f"{folder.name!r} has no {name}, so it is not a checkpoint.") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise LayaError(f"The {name} of {folder.name!r} is not readable JSON.") from error
+    if not isinstance(value, dict):
+        raise LayaError(f"The {name} of {folder.name!r} is not a JSON object.")
+    return value
+
+
+def _weights(folder: Path) -> bytes:
+    file = folder / WEIGHTS
+    if not file.is_file():
+        raise LayaError(_no_weights(folder))
+    return file.read_bytes()
+
+
+def _no_weights(folder: Path) -> str:
+    pickles = [file for file in folder.iterdir() if file.suffix in (".pt", ".pth", ".bin", ".pkl", ".ckpt")]
+    if pickles:
+        return (
+            f"The weights of {folder.name!r} are in a pickle file, which can run code and is never opened; "
+            f"convert them to {WEIGHTS}."
+        )
+    return f"{folder.name!r} has no {WEIGHTS}."
+
+
+def _damage(data: bytes) -> str:
+    """What is wrong with bytes that do not parse as safetensors."""
+    if not data:
+        return "an empty file; copy it again"
+    if data.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer and not the file itself; run git lfs pull"
+    if data[:2] == b"PK" or data[:1] == b"\x80":
+        return "a pickle under another name, which can run code and is never opened; convert it to safetensors"
+    if len(data) < 8:
+        return "cut off; copy the file again"
+    header = int.from_bytes(data[:8], "little")
+    if header > len(data) - 8:
+        return "cut off or not a safetensors file; copy it again"
+    return "damaged or cut off; copy the file again"
+
+
+def _check_fit(name: str, expected: dict[str, "torch.Tensor"], given: dict[str, "torch.Tensor"]) -> None:
+    import torch
+
+    missing, surplus = sorted(expected.keys() - given.keys()), sorted(given.keys() - expected.keys())
+    if missing or surplus:
+        lacks = f"lack {missing[0]!r}" if missing else f"have {surplus[0]!r} too many"
+        raise LayaError(f"The weights of {name!r} do not fit its config.json: they {lacks}.")
+    for key, tensor in given.items():
+        if tensor.shape != expected[key].shape:
+            raise LayaError(
+                f"The weights of {name!r} do not fit its config.json: {key!r} has the shape {tuple(tensor.shape)}, "
+                f"not {tuple(expected[key].shape)}."
+            )
+        if tensor.dtype != expected[key].dtype:
+            raise LayaError(f"The weights of {name!r} have the number type {tensor.dtype}, not {expected[key].dtype}.")
+        if not torch.isfinite(tensor).all():
+            raise LayaError(f"The weights of {name!r} are damaged: {key!r} holds values that are not numbers.")

@@ -1,0 +1,312 @@
+"""Output heads: L hidden states in, class logits out.
+
+All four split exactly over depth, ``logits = bias + sum_i term_i``, so "what did layer i add to class c" has an answer
+without gradients, and "what if layer i were taken away" one without another pass through the backbone.
+
+Letters: B images, L layers, K classes, d_i the width of hidden state i, D the common width after the adapters.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from laya.errors import LayaError, unknown
+
+Removal = Literal["zero-term", "renormalise", "zero-state"]
+REMOVALS: tuple[Removal, ...] = get_args(Removal)
+
+
+@dataclass(frozen=True)
+class HeadOutput:
+    """What one pass through a head produced.
+
+    Attributes
+    ----------
+    logits : (B, K).
+    values : L tensors (B, D) for the attending heads (z_i), or (B, d_i) for the others (h_i itself).
+    scores : (B, L), the logits of the layer weights, already divided by tau; None for a head without layer weights.
+    alpha : (B, L), the layer weights, positive and summing to 1; None for a head without layer weights.
+    tau : the softmax temperature that was used.
+    """
+
+    logits: Tensor
+    values: tuple[Tensor, ...]
+    scores: Tensor | None
+    alpha: Tensor | None
+    tau: float
+
+
+class Head(nn.Module, ABC):
+    """What every head answers. ``options`` rebuilds it, together with ``widths`` and ``classes``.
+
+    ``attends`` tells whether the head has layer weights alpha.
+    """
+
+    name: ClassVar[str]
+    attends: ClassVar[bool] = False
+    tau: float = 1.0
+
+    def __init__(self, widths: Sequence[int], classes: int) -> None:
+        super().__init__()
+        if not widths or min(widths) < 1 or classes < 2:
+            raise LayaError("A head needs at least one layer of width 1 or more, and at least 2 classes.")
+        self.widths = tuple(widths)
+        self.classes = classes
+        self.options: dict[str, Any] = {}
+
+    @abstractmethod
+    def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:
+        """Read hidden states h_i (B, d_i) out; ``tau`` replaces the head's own temperature for this call."""
+
+    @abstractmethod
+    def terms(self, output: HeadOutput) -> Tensor:
+        """What each layer adds to each logit: (B, L, K), with ``logits = bias + terms.sum(1)`` exactly."""
+
+    @property
+    @abstractmethod
+    def bias(self) -> Tensor:
+        """The part of the logits (K,) that no layer contributes."""
+
+    def without(self, output: HeadOutput, removed: Tensor, mode: Removal) -> Tensor:
+        """The logits when some layers are taken away, without another pass through the backbone.
+
+        Parameters
+        ----------
+        output : this head's output for B images.
+        removed : bool (..., B, L), True where a layer is taken away; leading dimensions are alternatives.
+        mode : ``zero-term`` drops the layer's term and keeps the other weights, ``renormalise`` shares its weight out
+            among the others, ``zero-state`` sets h_i to 0 and runs the head again.
+
+        Returns
+        -------
+        Tensor (..., B, K).
+
+        Raises
+        ------
+        LayaError
+            The head has no layer weights to renormalise, or the mode does not exist.
+        """
+        if mode == "renormalise":
+            raise LayaError(
+                f"The head {self.name!r} has no layer weights to renormalise; choose zero-term or zero-state."
+            )
+        if mode not in REMOVALS:
+            raise unknown("meaning of removal", mode, REMOVALS)
+        # Without layer weights a layer's term is linear in h_i, so dropping the term and zeroing h_i are the same.
+        return output.logits - (self.terms(output) * removed.unsqueeze(-1)).sum(-2)
+
+
+class _WeightedHead(Head):
+    """Adapters z_i = g_i(h_i), one weight a layer, a linear classifier on the weighted sum.
+
+    Raises
+    ------
+    LayaError
+        ``dim`` below 1 or ``tau`` not above 0.
+    """
+
+    attends = True
+
+    def __init__(self, widths: Sequence[int], classes: int, *, dim: int = 96, tau: float = 1.0) -> None:
+        super().__init__(widths, classes)
+        if dim < 1 or tau <= 0:
+            raise LayaError("The adapters' width must be at least 1 and tau above 0.")
+        self.tau = tau
+        self.options = {"dim": dim, "tau": tau}
+        self.adapters = nn.ModuleList(nn.Linear(width, dim) for width in widths)
+        self.classifier = nn.Linear(dim, classes)
+
+    @abstractmethod
+    def score(self, z: Tensor) -> Tensor:
+        """Adapted states (..., L, D) to one score a layer (..., L), before division by tau."""
+
+    def adapt(self, hidden: Sequence[Tensor]) -> Tensor:
+        """Hidden states h_i (B, d_i) to z (B, L, D)."""
+        return torch.stack([adapter(h) for adapter, h in zip(self.adapters, hidden, strict=True)], dim=-2)
+
+    def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:
+        """Read h_i (B, d_i) out by attention over the layers."""
+        tau = _checked(self.tau if tau is None else tau)
+        z = self.adapt(hidden)
+        scores = self.score(z) / tau
+        alpha = scores.softmax(-1)
+        return HeadOutput(self._classify(alpha, z), z.unbind(-2), scores, alpha, tau)
+
+    def _classify(self, alpha: Tensor, z: Tensor) -> Tensor:
+        logits: Tensor = self.classifier((alpha.unsqueeze(-1) * z).sum(-2))
+        return logits
+
+    def terms(self, output: HeadOutput) -> Tensor:
+        """alpha_i W z_i, (B, L, K)."""
+        return _weights(output.alpha).unsqueeze(-1) * self.votes(output)
+
+    def votes(self, output: HeadOutput) -> Tensor:
+        """W z_i for each layer, (B, L, K): what the layer says before it is weighted."""
+        return torch.stack(output.values, dim=-2) @ self.classifier.weight.T
+
+    @property
+    def bias(self) -> Tensor:
+        """The classifier's bias (K,)."""
+        return self.classifier.bias
+
+    def without(self, output: HeadOutput, removed: Tensor, mode: Removal) -> Tensor:
+        """See :meth:`Head.without`; layer weights make all three meanings possible."""
+        if mode == "renormalise":
+            scores = _weights(output.scores).masked_fill(removed, -torch.inf)
+            # When every layer is gone nothing is left to share the weight: only the bias speaks.
+            alpha = torch.where(removed.all(-1, keepdim=True), 0.0, scores.softmax(-1))
+            return (alpha.unsqueeze(-1) * self.votes(output)).sum(-2) + self.bias
+        if mode == "zero-state":
+            z = torch.stack(output.values, dim=-2)
+            empty = self.adapt([z.new_zeros(1, width) for width in self.widths])
+            z = torch.where(removed.unsqueeze(-1), empty, z)
+            return self._classify((self.score(z) / output.tau).softmax(-1), z)
+        return super().without(output, removed, mode)
+
+
+class LayaHead(_WeightedHead):
+    """Layer-wise Attention Aggregator: input-conditioned attention over all layers.
+
+    ``z_i = g_i(h_i)``, ``alpha = softmax(MLP([psi(z_1), ..., psi(z_L)]) / tau)``, ``logits = W sum_i alpha_i z_i + b``.
+
+    Parameters
+    ----------
+    widths : d_1..d_L.
+    classes : K.
+    dim : D, the common width of the adapters' outputs.
+    tau : softmax temperature; larger is flatter.
+    scorer_width : hidden units of the scoring MLP (GELU).
+    psi_width : width of a small MLP (Linear, GELU), shared by the layers, in front of the scorer; None is the identity.
+
+    References
+    ----------
+    G. Vessio, "Layer-wise Attention Aggregator", arXiv 2511.12723.
+    """
+
+    name = "laya"
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        classes: int,
+        *,
+        dim: int = 96,
+        tau: float = 1.5,
+        scorer_width: int = 192,
+        psi_width: int | None = None,
+    ) -> None:
+        super().__init__(widths, classes, dim=dim, tau=tau)
+        self.options |= {"scorer_width": scorer_width, "psi_width": psi_width}
+        self.psi = nn.Identity() if psi_width is None else nn.Sequential(nn.Linear(dim, psi_width), nn.GELU())
+        self.scorer = nn.Sequential(
+            nn.Linear(len(self.widths) * (psi_width or dim), scorer_width),
+            nn.GELU(),
+            nn.Linear(scorer_width, len(self.widths)),
+        )
+
+    def score(self, z: Tensor) -> Tensor:
+        """``MLP([psi(z_1), ..., psi(z_L)])``."""
+        scores: Tensor = self.scorer(self.psi(z).flatten(-2))
+        return scores
+
+
+class ScalarMixHead(_WeightedHead):
+    """One global softmax weight a layer, the same for every image; otherwise as LAYA.
+
+    References
+    ----------
+    Peters et al., "Deep contextualized word representations", NAACL 2018, section 3.2 (the scalar mix of ELMo).
+    """
+
+    name = "scalar_mix"
+
+    def __init__(self, widths: Sequence[int], classes: int, *, dim: int = 96, tau: float = 1.0) -> None:
+        super().__init__(widths, classes, dim=dim, tau=tau)
+        self.weights = nn.Parameter(torch.zeros(len(self.widths)))
+
+    def score(self, z: Tensor) -> Tensor:
+        """The L parameters, whatever the input."""
+        return self.weights.expand(z.shape[:-1])
+
+
+class ConcatHead(Head):
+    """A linear classifier on the concatenation of all hidden states."""
+
+    name = "concat"
+
+    def __init__(self, widths: Sequence[int], classes: int) -> None:
+        super().__init__(widths, classes)
+        self.classifier = nn.Linear(sum(self.widths), classes)
+
+    def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:  # noqa: ARG002
+        """Read h_i (B, d_i) out; there is no temperature, so ``tau`` has no effect."""
+        return HeadOutput(self.classifier(torch.cat(tuple(hidden), dim=-1)), tuple(hidden), None, None, self.tau)
+
+    def terms(self, output: HeadOutput) -> Tensor:
+        """The classifier's block for each layer times h_i, (B, L, K)."""
+        blocks = torch.split(self.classifier.weight, list(self.widths), dim=1)
+        return torch.stack([h @ block.T for h, block in zip(output.values, blocks, strict=True)], dim=-2)
+
+    @property
+    def bias(self) -> Tensor:
+        """The classifier's bias (K,)."""
+        return self.classifier.bias
+
+
+class LastLayerHead(Head):
+    """The usual head: a linear classifier on the deepest hidden state alone."""
+
+    name = "last_layer"
+
+    def __init__(self, widths: Sequence[int], classes: int) -> None:
+        super().__init__(widths, classes)
+        self.classifier = nn.Linear(self.widths[-1], classes)
+
+    def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:  # noqa: ARG002
+        """Read h_L (B, d_L) out; there is no temperature, so ``tau`` has no effect."""
+        return HeadOutput(self.classifier(hidden[-1]), tuple(hidden), None, None, self.tau)
+
+    def terms(self, output: HeadOutput) -> Tensor:
+        """Zero for every layer but the last, (B, L, K)."""
+        last = output.values[-1] @ self.classifier.weight.T
+        return torch.stack([torch.zeros_like(last)] * (len(self.widths) - 1) + [last], dim=-2)
+
+    @property
+    def bias(self) -> Tensor:
+        """The classifier's bias (K,)."""
+        return self.classifier.bias
+
+
+HEADS: dict[str, type[Head]] = {head.name: head for head in (LayaHead, LastLayerHead, ConcatHead, ScalarMixHead)}
+
+
+def build_head(name: str, widths: Sequence[int], classes: int, options: dict[str, Any]) -> Head:
+    """Build a head from its registered name.
+
+    Raises
+    ------
+    LayaError
+        The name is not registered, or the options do not fit the constructor.
+    """
+    if name not in HEADS:
+        raise unknown("head", name, HEADS)
+    try:
+        return HEADS[name](widths, classes, **options)
+    except TypeError as error:
+        raise LayaError(f"The options {sorted(options)} do not fit the head {name!r}.") from error
+
+
+def _weights(tensor: Tensor | None) -> Tensor:
+    if tensor is None:
+        raise TypeError("the output is not that of a head with layer weights")
+    return tensor
+
+
+def _checked(tau: float) -> float:
+    if not 0 < tau < float("inf"):
+        raise LayaError(f"The temperature tau must be a number above 0, not {tau}.")
+    return tau

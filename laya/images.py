@@ -1,0 +1,277 @@
+"""Image bytes to a checked RGB picture, to what the model sees, to a tensor. Every upload rule lives here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from PIL import Image, ImageFilter, ImageOps
+from torch import Tensor
+
+from laya.errors import LayaError, unknown
+
+MAX_BYTES = 10 * 2**20
+MAX_PIXELS = 40_000_000
+FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
+ACCEPTED = "JPEG, PNG, WebP, GIF, BMP or AVIF"
+BACKGROUND = (255, 255, 255)  # what shines through where a picture is transparent
+
+Recipe = Literal["plain", "garment"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A checked picture: upright, RGB, one frame, on white where it was transparent.
+
+    Attributes
+    ----------
+    image : RGB image.
+    notes : what a person should know about the reading, one sentence each ("Only the first of 4 frames is used.").
+    """
+
+    image: Image.Image
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How a picture becomes the model's input. Travels with the checkpoint.
+
+    Raises
+    ------
+    LayaError
+        A value that no model could use.
+    """
+
+    size: tuple[int, int] = (28, 28)  # height, width in pixels
+    channels: int = 1  # 1 grey, 3 RGB
+    mean: tuple[float, ...] = (0.0,)  # a channel, on the scale 0..1
+    std: tuple[float, ...] = (1.0,)
+    interpolation: Literal["bilinear", "bicubic", "lanczos"] = "bilinear"
+    recipe: Recipe = "plain"  # "garment": the preparation that Fashion-MNIST's pictures went through
+
+    def __post_init__(self) -> None:
+        numbers = (len(self.mean), len(self.std))
+        if self.channels not in (1, 3) or numbers != (self.channels, self.channels) or min(self.std) <= 0:
+            raise LayaError("Preprocessing needs 1 or 3 channels, with one mean and one positive std for each.")
+        if min(self.size) < 1 or max(self.size) > 4096:
+            raise LayaError("Preprocessing needs an input size between 1 and 4096 pixels.")
+        if self.recipe not in get_args(Recipe):
+            raise unknown("preparation", self.recipe, get_args(Recipe))
+        if self.interpolation not in _RESAMPLE:
+            raise unknown("interpolation", self.interpolation, _RESAMPLE)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Preprocessing":
+        """The reverse of ``dataclasses.asdict`` after a way through JSON, where tuples become lists."""
+        try:
+            tuples: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+            return cls(**tuples)
+        except (TypeError, AttributeError) as error:
+            raise LayaError("The preprocessing does not have the expected fields.") from error
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the model sees of a picture.
+
+    Attributes
+    ----------
+    image : mode L or RGB, exactly the model's input size.
+    steps : what was done to get there, in words and in order.
+    """
+
+    image: Image.Image
+    steps: tuple[str, ...] = ()
+
+
+_RESAMPLE = {
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "lanczos": Image.Resampling.LANCZOS,
+}
+
+
+# --- bytes -> Picture -------------------------------------------------------------------------------------------------
+
+
+def read(data: bytes) -> Picture:
+    """Decode an image file.
+
+    The content decides, never a name: the format must be one of :data:`FORMATS`; the size is read from the header and
+    held against :data:`MAX_PIXELS` before anything is decoded; the EXIF orientation is applied; transparency is laid on
+    white; of an animation exactly the first frame is decoded.
+
+    Raises
+    ------
+    LayaError
+        Empty, too large, not an accepted format, incomplete, or a colour mode that has no meaning as a photograph.
+    """
+    if not data:
+        raise LayaError("The file is empty; choose a file that holds a picture.")
+    if len(data) > MAX_BYTES:
+        raise LayaError(
+            f"The file has {len(data) / 2**20:.1f} MB, more than the limit of {MAX_BYTES >> 20} MB; save it smaller."
+        )
+    image = _open(data)
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise LayaError(
+            f"The picture has {width} x {height} pixels, more than the limit of {MAX_PIXELS // 10**6} million; "
+            "scale it down first."
+        )
+    notes = []
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1:
+        notes.append(f"Only the first of the file's {frames} pictures is used.")
+    try:
+        image.seek(0)
+        image.load()
+        upright = ImageOps.exif_transpose(image)
+    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+        raise LayaError("The file is incomplete or damaged; save or send it again.") from error
+    return Picture(_rgb(upright), tuple(notes))
+
+
+def _open(data: bytes) -> Image.Image:
+    # Image.open() would check for a bomb before the size can be told to the person, so its loop over the registered
+    # formats is repeated here for the allowed ones alone. Only the header is parsed.
+    Image.init()
+    for name in FORMATS:
+        factory, accept = Image.OPEN.get(name, (None, None))
+        if factory is None or (accept is not None and not accept(data[:16])):
+            continue
+        try:
+            return factory(BytesIO(data), "")
+        except (SyntaxError, OSError, ValueError, EOFError, Image.DecompressionBombError):
+            if accept is not None and name != "MPO":
+                raise LayaError("The file is incomplete or damaged; save or send it again.") from None
+    raise LayaError(f"The file is {_kind(data)}, which cannot be read here; use {ACCEPTED}.")
+
+
+def _kind(data: bytes) -> str:
+    if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"hevc", b"mif1", b"msf1"):
+        return "a HEIC photo"
+    signatures = {b"II*\0": "a TIFF picture", b"MM\0*": "a TIFF picture", b"%PDF": "a PDF", b"PK\3\4": "a zip archive"}
+    if data[:4] in signatures:
+        return signatures[data[:4]]
+    if data.lstrip()[:5].lower() in (b"<svg ", b"<?xml"):
+        return "an SVG drawing"
+    return "not a picture in a known format"
+
+
+def _rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8)).convert("RGB")
+    if image.mode in ("I", "F"):
+        raise LayaError("The picture's brightness has no fixed range; save it as 8-bit grey or colour.")
+    if image.has_transparency_data:
+        layer = image.convert("RGBA")
+        ground = Image.new("RGBA", layer.size, (*BACKGROUND, 255))
+        return Image.alpha_composite(ground, layer).convert("RGB")
+    return image.convert("RGB")
+
+
+# --- Picture -> Prepared -> tensor ------------------------------------------------------------------------------------
+
+
+def prepare(image: Image.Image, preprocessing: Preprocessing, *, recipe: bool = True) -> Prepared:
+    """What the model sees of an RGB picture.
+
+    Parameters
+    ----------
+    image : RGB or grey picture of any size.
+    preprocessing : the checkpoint's.
+    recipe : apply the data set's own preparation, if it has one; False only scales and crops to the centre.
+
+    A grey picture of exactly the model's size is taken to be in the data set's form already and is left alone.
+    """
+    height, width = preprocessing.size
+    grey = preprocessing.channels == 1
+    if grey and image.size == (width, height) and _is_grey(image):
+        return Prepared(image.convert("L"), ("already in the model's format: used as it is",))
+    if recipe and preprocessing.recipe == "garment":
+        return _garment(image, preprocessing)
+    fitted = ImageOps.fit(image, (width, height), _RESAMPLE[preprocessing.interpolation])
+    steps = [f"scaled and cropped at the centre to {width} x {height} pixels"]
+    if grey:
+        fitted = fitted.convert("L")
+        steps.append("turned grey")
+    return Prepared(fitted, tuple(steps))
+
+
+def to_tensor(images: Sequence[Image.Image], preprocessing: Preprocessing) -> Tensor:
+    """Prepared pictures to the model's input (B, C, H, W), float32, normalised by the checkpoint's mean and std."""
+    return normalise(to_pixels(images, preprocessing), preprocessing)
+
+
+def to_pixels(images: Sequence[Image.Image], preprocessing: Preprocessing) -> Tensor:
+    """Prepared pictures to pixels (B, H, W, C), uint8."""
+    mode = "L" if preprocessing.channels == 1 else "RGB"
+    pixels = np.stack([np.asarray(image.convert(mode), dtype=np.uint8) for image in images])
+    return torch.from_numpy(pixels.reshape(*pixels.shape[:3], preprocessing.channels))
+
+
+def normalise(pixels: Tensor, preprocessing: Preprocessing) -> Tensor:
+    """Pixels (B, H, W, C), uint8, to the model's input (B, C, H, W), float32."""
+    x = pixels.permute(0, 3, 1, 2).float() / 255
+    mean, std = (x.new_tensor(values).view(-1, 1, 1) for values in (preprocessing.mean, preprocessing.std))
+    return (x - mean) / std
+
+
+def _is_grey(image: Image.Image) -> bool:
+    if image.mode == "L":
+        return True
+    red, green, blue = (np.asarray(band) for band in image.convert("RGB").split())
+    return bool((red == green).all() and (green == blue).all())
+
+
+def _garment(image: Image.Image, preprocessing: Preprocessing) -> Prepared:
+    """The preparation of Fashion-MNIST for an ordinary picture of one thing on a plain ground.
+
+    Crop to the object, longest edge to the box, grey, background to black (inverting a bright one), pad to a square.
+
+    References
+    ----------
+    Xiao, Rasul, Vollgraf, "Fashion-MNIST", arXiv 1708.07747, section 2.1 and figure 1. Two things differ: the
+    picture is scaled with a smoothing filter instead of subsampled and sharpened, and the ground is set to exact black.
+    """
+    height, width = preprocessing.size
+    pixels = np.asarray(image.convert("RGB"), dtype=np.int16)
+    ground = np.median(_border(pixels), axis=0)
+    steps = []
+    box = _object_box(pixels, ground)
+    if box is None:
+        steps.append("whole picture kept: no single object on a plain background was found")
+        box = (0, 0, *image.size)
+    else:
+        steps.append("cropped to the object")
+    grey = image.convert("RGB").crop(box).convert("L")
+    level = float(np.dot(ground, (0.299, 0.587, 0.114)))  # the luma weights of ITU-R 601, as Pillow's mode L
+    scale = min(width / grey.width, height / grey.height)
+    size = (max(1, round(grey.width * scale)), max(1, round(grey.height * scale)))
+    values = np.asarray(grey.resize(size, _RESAMPLE[preprocessing.interpolation]), dtype=np.float64)
+    steps.append(f"longest edge scaled to {max(size)} pixels and turned grey")
+    if level > 127.5:
+        values, level = 255 - values, 255 - level
+        steps.append("inverted, so that the background is dark")
+    values = np.clip((values - level) / (255 - level), 0, 1) * 255
+    canvas = Image.new("L", (width, height), 0)
+    canvas.paste(Image.fromarray(values.round().astype(np.uint8)), ((width - size[0]) // 2, (height - size[1]) // 2))
+    steps.append(f"padded to {width} x {height}")
+    return Prepared(canvas, tuple(steps))
+
+
+def _border(pixels: np.ndarray) -> np.ndarray:
+    return np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+
+
+def _object_box(pixels: np.ndarray, ground: np.ndarray, tolerance: int = 26) -> tuple[int, int, int, int] | None:
+    """The box around what differs from a plain background by over ``tolerance`` of 255, or None without one."""
+    border_far = np.abs(_border(pixels) - ground).max(axis=-1) > tolerance
+    if border_far.mean() > 0.5:
+        return None
+    far = (np.abs(pixels - ground).max(axis=-1) > tolerance).astype(np.uint8) * 255
+    return Image.fromarray(far).filter(ImageFilter.MedianFilter(3)).getbbox()

@@ -1,0 +1,166 @@
+"""Plotly figures from plain data; no streamlit, no torch."""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from laya.scores import LayerScores
+
+FEW = 6  # up to so many layers stand as groups of bars on one axis; more become a row a method
+GREY = "#8A93A3"
+ACCENT = "#0072B2"
+
+
+def depth_chart(
+    layers: Sequence[str], scores: Sequence[LayerScores], measured: LayerScores, *, title: str | None = None
+) -> go.Figure:
+    """All methods over one layer axis, shallow on the left, with the measured effect as diamonds.
+
+    Every method is drawn as shares of its own total (:attr:`LayerScores.shares`), one scale for all; the raw values
+    show when the pointer rests on a bar.
+
+    Parameters
+    ----------
+    layers : L names, shallow to deep.
+    scores : the methods to draw as bars, L values each.
+    measured : the reference, drawn as diamonds.
+    title : above the chart, for a chart that stands alone.
+    """
+    many = len(layers) > FEW
+    rows = len(scores) if many else 1
+    titles = [f"<b>{score.label}</b> ({score.family})" for score in scores] if many else None
+    figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.06, subplot_titles=titles)
+    limits = [share for score in (*scores, measured) for share in score.shares]
+    low, high = min(0.0, *limits), max(0.0, *limits)
+    width = 0.8 if many else 0.84 / len(scores)
+    for number, score in enumerate(scores):
+        offset = 0.0 if many else (number - (len(scores) - 1) / 2) * width
+        labels = [f"{score.label}  {share:.0%}" for share in score.shares]
+        # A label stands in its bar where the bar is long enough, else on top of it: nothing to decode in a legend.
+        inside = [not many and share > 0.5 * (high - low) for share in score.shares]
+        figure.add_bar(
+            x=[i + offset for i in range(len(layers))],
+            y=score.shares,
+            width=width * 0.94,
+            name=score.label,
+            marker={"color": score.colour, "cornerradius": 3},
+            text=[label if fits else "" for label, fits in zip(labels, inside, strict=True)],
+            textangle=-90,
+            textposition="inside",
+            constraintext="none",
+            textfont={"size": 13},
+            customdata=list(zip(layers, score.values, strict=True)),
+            hovertemplate=f"<b>{score.label}</b> ({score.family})<br>%{{customdata[0]}}<br>"
+            f"share %{{y:.1%}}<br>raw %{{customdata[1]:.4g}} {score.unit}<extra></extra>",
+            row=number + 1 if many else 1,
+            col=1,
+        )
+        for i, (label, fits) in enumerate(zip(labels, inside, strict=True)):
+            if not many and not fits:
+                figure.add_annotation(
+                    x=i + offset,
+                    y=max(score.shares[i], 0.0),
+                    text=label,
+                    textangle=-90,
+                    yanchor="bottom",
+                    yshift=4,
+                    showarrow=False,
+                    font={"size": 12},
+                )
+    for row in range(1, rows + 1):
+        _reference(figure, layers, measured, 0.42, row)
+    room = 0.06 * (high - low or 1)
+    figure.update_yaxes(
+        range=[low - room * (low < 0), high + room],
+        tickformat=".0%",
+        zeroline=True,
+        zerolinewidth=1,
+        zerolinecolor=GREY,
+    )
+    figure.update_yaxes(title_text=None if many else "share of each method's total", col=1)
+    figure.update_xaxes(
+        tickvals=list(range(len(layers))),
+        ticktext=[str(i + 1) for i in range(len(layers))] if many else _wrapped(layers),
+        range=[-0.5, len(layers) - 0.5],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_xaxes(title_text="layer, shallow to deep", row=rows, col=1)
+    figure.update_layout(
+        title=title,
+        height=150 * rows + 90 if many else 430,
+        margin={"l": 8, "r": 8, "t": 28 if title is None else 80, "b": 8},
+        showlegend=False,
+        bargap=0,
+        barmode="overlay",
+        hoverlabel={"align": "left"},
+    )
+    return figure
+
+
+def _reference(figure: go.Figure, layers: Sequence[str], measured: LayerScores, half: float, row: int) -> None:
+    """The measured effect: a line across each layer's group and a diamond on it, readable on light and on dark."""
+    for i, share in enumerate(measured.shares):
+        figure.add_scatter(
+            x=[i - half, i + half],
+            y=[share, share],
+            mode="lines",
+            line={"color": GREY, "width": 2, "dash": "dot"},
+            hoverinfo="skip",
+            row=row,
+            col=1,
+        )
+    figure.add_scatter(
+        x=list(range(len(layers))),
+        y=measured.shares,
+        mode="markers",
+        name=measured.label,
+        marker={
+            "symbol": "diamond",
+            "size": 14,
+            "color": measured.colour,
+            "line": {"color": "#FFFFFF", "width": 2},
+        },
+        customdata=list(zip(layers, measured.values, strict=True)),
+        hovertemplate=f"<b>{measured.label}</b> (measured)<br>%{{customdata[0]}}<br>share %{{y:.1%}}<br>"
+        f"raw %{{customdata[1]:.4g}} {measured.unit}<extra></extra>",
+        row=row,
+        col=1,
+    )
+
+
+def prediction_chart(predictions: Sequence[tuple[str, float]], target: str, *, most: int = 10) -> go.Figure:
+    """Class probabilities as horizontal bars, most likely on top; the explained class in colour.
+
+    Parameters
+    ----------
+    predictions : (class, probability), most likely first.
+    target : the explained class; shown even if it is not among the first.
+    most : how many classes to show.
+    """
+    shown = list(predictions[:most])
+    if target not in [name for name, _ in shown]:
+        shown[-1] = next(pair for pair in predictions if pair[0] == target)
+    names, values = zip(*reversed(shown), strict=True)
+    figure = go.Figure(
+        go.Bar(
+            x=values,
+            y=names,
+            orientation="h",
+            marker={"color": [ACCENT if name == target else GREY for name in names], "cornerradius": 3},
+            text=[f"{value:.1%}" for value in values],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{y}<br>probability %{x:.4%}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(range=[0, 1.18], visible=False)
+    figure.update_yaxes(showgrid=False, ticklabelstandoff=6)
+    figure.update_layout(height=34 + 23 * len(shown), margin={"l": 0, "r": 0, "t": 4, "b": 4}, bargap=0.28)
+    return figure
+
+
+def _wrapped(layers: Sequence[str]) -> list[str]:
+    """Layer names over two lines: "hidden layer 2, 256 units" breaks at the comma."""
+    return [name.replace(", ", "<br>") for name in layers]

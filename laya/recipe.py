@@ -1,0 +1,95 @@
+"""From training settings to a finished checkpoint: train, measure on the test set, write the folder and its card."""
+
+import platform
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from laya import checkpoints
+from laya.cards import model_card
+from laya.datasets import KNOWN, open_dataset
+from laya.device import describe, pick_device
+from laya.errors import LayaError
+from laya.evaluation import evaluate
+from laya.images import Preprocessing
+from laya.progress import OnProgress, silent
+from laya.training import TrainingConfig, train
+
+STATE = "training-state.safetensors"
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Training settings from a TOML file: the fields of :class:`TrainingConfig`, and ``title``.
+
+    Raises
+    ------
+    LayaError
+        The file cannot be read or is not TOML.
+    """
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise LayaError(f"The settings file {file.name!r} cannot be read.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise LayaError(f"The settings file {file.name!r} is not valid TOML: {error}.") from error
+
+
+def run(
+    settings: dict[str, Any], out: Path, *, command: str, resume: bool = False, on_progress: OnProgress = silent
+) -> None:
+    """Train by ``settings`` and write the checkpoint folder ``out``.
+
+    While it trains, the state lies in ``out`` and a killed run goes on with ``resume``; it is removed at the end.
+
+    Parameters
+    ----------
+    settings : the fields of :class:`TrainingConfig`; ``title`` names the checkpoint for people.
+    command : the command line that does this, for the model card.
+
+    Raises
+    ------
+    LayaError
+        The settings or the data cannot be used, or ``out`` already holds a finished checkpoint and ``resume`` is on.
+    """
+    settings = dict(settings)
+    title = str(settings.pop("title", out.name))
+    config = TrainingConfig.from_dict(settings)
+    state = out / STATE
+    if resume and not state.exists():
+        done = (out / checkpoints.METRICS).exists()
+        raise LayaError(
+            f"{out.name!r} is finished; there is nothing to resume."
+            if done
+            else f"There is no interrupted training in {out.name!r}; leave --resume out."
+        )
+    data = open_dataset(config.data, "train")
+    known = KNOWN.get(config.data)
+    preprocessing = known.preprocessing if known else Preprocessing()
+    result = train(config, data, preprocessing, state, resume=resume, on_progress=on_progress)
+
+    checkpoints.save(out, result.model, data.classes, preprocessing, title=title, training=asdict(config))
+    checkpoint = checkpoints.load(str(out))
+    test = open_dataset(config.data, "test")
+    if test.split is None:  # the same pictures as for training, but for those that were held back
+        test = data.subset(result.held)
+    metrics = evaluate(checkpoint, test, on_progress=on_progress)
+    history = {
+        "epochs": len(result.history),
+        "best_epoch": result.best.epoch,
+        "validation_accuracy": result.best.validation_accuracy,
+        "seconds": sum(epoch.seconds for epoch in result.history),
+    }
+    metrics |= {"data": config.data, "split": test.split or "validation", "training": history}
+    checkpoints.write_json(out / checkpoints.METRICS, metrics)
+    card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=_machine())
+    checkpoints.write(out / checkpoints.CARD, card.encode())
+    state.unlink(missing_ok=True)
+
+
+def _machine() -> str:
+    device = describe(pick_device())
+    threads = f", {torch.get_num_threads()} threads" if device == "CPU" else ""
+    return f"{device}{threads} ({platform.machine()}), Python {platform.python_version()}, torch {torch.__version__}"

@@ -1,0 +1,73 @@
+"""The settings that a person can change, as widgets."""
+
+import streamlit as st
+
+from laya import checkpoints
+from laya.attribution import Settings
+from laya.checkpoints import Checkpoint, Summary
+from laya.glossary import TERMS
+from laya.heads import REMOVALS
+
+TEMPERATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+
+
+def choose_checkpoint() -> Summary | None:
+    """A choice of the usable checkpoints; None, with what to do, where there is none. Broken ones are named."""
+    entries = checkpoints.available()
+    usable = [entry for entry in entries if entry.problem is None]
+    for entry in entries:
+        if entry.problem is not None:
+            st.warning(f"The model {entry.name} cannot be used. {entry.problem}")
+    if not usable:
+        st.error("There is no model yet. Train one with `python -m laya train --help`.")
+        return None
+    return st.selectbox("Model", usable, format_func=_title, key="model")
+
+
+def _title(entry: Summary) -> str:
+    accuracy = "" if entry.accuracy is None else f" · {entry.accuracy:.1%} test accuracy"
+    return f"{entry.title or entry.name}{accuracy}"
+
+
+def choose_target(checkpoint: Checkpoint, predicted: str, key: str) -> str:
+    """The class to explain; back to the predicted one whenever ``key`` changes."""
+    return st.selectbox(
+        "Explained class",
+        checkpoint.classes,
+        index=checkpoint.classes.index(predicted),
+        key=f"target-{key}",
+        help=TERMS["target"],
+    )
+
+
+def choose_settings(checkpoint: Checkpoint) -> Settings:
+    """The meaning of "removed", and under "More" the temperature and the integration steps."""
+    meanings = [mode for mode in REMOVALS if checkpoint.model.head.attends or mode != "renormalise"]
+    removal = st.segmented_control(
+        "Removing a layer means",
+        meanings,
+        default=meanings[0],
+        required=True,
+        key=f"removal-{checkpoint.name}",
+        help="\n\n".join([TERMS["removal"], *(f"**{mode}** {TERMS[mode]}" for mode in meanings)]),
+    )
+    with st.popover("More", icon=":material/tune:"):
+        own = checkpoint.model.head.tau
+        tau = None
+        if checkpoint.model.head.attends:
+            tau = st.select_slider(
+                f"Temperature τ (the model's own: {own:g})",
+                sorted({*TEMPERATURES, own}),
+                value=own,
+                key=f"tau-{checkpoint.name}",
+                help=TERMS["tau"],
+            )
+        steps = st.slider("Steps of Integrated Gradients", 10, 200, 50, 10, key="steps", help=TERMS["steps"])
+    return Settings(tau=None if tau == own else tau, removal=removal or meanings[0], steps=steps)
+
+
+def choose_recipe(checkpoint: Checkpoint) -> bool:
+    """Whether to prepare the picture as the training pictures were, where there is such a preparation."""
+    if checkpoint.preprocessing.recipe == "plain":
+        return True
+    return st.toggle("Prepare it like the training pictures", value=True, key="recipe", help=TERMS["preparation"])

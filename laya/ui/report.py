@@ -1,0 +1,94 @@
+"""What stands below the hero chart: agreement with the measurement, numbers, and how they were made."""
+
+import dataclasses
+import html
+import json
+import shlex
+
+import streamlit as st
+
+from laya.explanation import Explanation
+from laya.ui import theme
+from laya.ui.analysis import Analysis, thumbnail
+
+
+def pictures(name: str, seen: Analysis) -> None:
+    """The image as it was chosen and as the model sees it, side by side."""
+    given, model = st.columns(2, wrap=False)
+    given.image(thumbnail(seen.picture.image), caption="as given", width="stretch", alt=f"The image {name}")
+    model.image(
+        thumbnail(seen.prepared.image), caption="as the model sees it", width="stretch", alt="The model's input"
+    )
+    steps = "; ".join(seen.prepared.steps)
+    theme.note(html.escape(f"{name}: {steps}. " + " ".join(seen.picture.notes)))
+
+
+def answer(result: Explanation, own_tau: float) -> None:
+    """The answer in plain words."""
+    name, probability = result.predictions[0]
+    about = f"Prediction: {name}, {probability:.1%}"
+    if result.target_name != name:
+        about += f" · explained: {result.target_name}, {result.probabilities[result.target]:.1%}"
+    if result.settings.tau != own_tau:
+        about += f" · temperature {result.settings.tau:g} instead of the model's own {own_tau:g}"
+    theme.verdict(about, result.summary())
+
+
+def chart_notes(result: Explanation) -> None:
+    """How to read the hero chart, in one line, and what it cannot show."""
+    theme.note(
+        f"Bars: {theme.term('share', 'share of each method’s total')}. ◆ "
+        f"{theme.term('measured', 'measured')}: what removing the layer "
+        f"({theme.term(result.settings.removal)}) really costs. A method is right where its bars follow the "
+        f"diamonds. All are {theme.term('direct effect', 'direct effects')}."
+    )
+    empty = [scores.label for scores in (*result.scores, result.measured) if not any(scores.values)]
+    if empty:
+        st.info(f"No evidence for “{result.target_name}” at any layer: {', '.join(empty)}.")
+
+
+def faithfulness(result: Explanation) -> None:
+    """How well each method fits the measured effects on this image."""
+    head = ["method", theme.term("faithfulness"), theme.term("deletion", "Deletion@1")]
+    rows = []
+    for scores in result.scores:
+        measures = result.faithfulness[scores.method]
+        rank = "not defined" if measures.spearman is None else f"{measures.spearman:+.2f}"
+        rows.append((f"{scores.label} ({scores.family})", rank, f"{measures.deletion_at_1:+.1%}"))
+    theme.table(head, rows, [scores.colour for scores in result.scores])
+    if len(result.layers) <= 4:
+        theme.note(
+            f"One image with {len(result.layers)} layers gives a coarse rank correlation; read the model card for the "
+            "figures over the test set."
+        )
+
+
+def numbers(result: Explanation) -> None:
+    """The raw values behind the chart, and the identities that hold them."""
+    columns = [*result.scores, result.measured]
+    rows = [(layer, *(f"{scores.values[i]:.4f}" for scores in columns)) for i, layer in enumerate(result.layers)]
+    theme.table(["layer", *(f"{scores.label}, {scores.unit}" for scores in columns)], rows)
+    theme.note(
+        f"The contributions and the bias add up to the logit within {result.completeness_error:.1e}; the Integrated "
+        f"Gradients add up to what they should within {result.path_error:.2%}. Forward pass "
+        f"{result.seconds.forward * 1000:.0f} ms, everything else {result.seconds.attribution * 1000:.0f} ms."
+    )
+    st.download_button(
+        "Download as JSON",
+        json.dumps(result.to_dict(), indent=2, ensure_ascii=False),
+        file_name=f"laya-{result.model}.json",
+        mime="application/json",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def origin(result: Explanation, recipe: bool) -> None:
+    """How the numbers were made, and the command that makes them again."""
+    for scores in (*result.scores, result.measured):
+        st.markdown(f"**{scores.label}** ({scores.family}). {scores.description}")
+    settings = dataclasses.asdict(result.settings)
+    command = ["python", "-m", "laya", "explain", "IMAGE", "--model", result.model, "--target", result.target_name]
+    command += ["--tau", f"{settings['tau']:g}", "--removed", settings["removal"], "--steps", str(settings["steps"])]
+    command += [] if recipe else ["--no-recipe"]
+    st.code(shlex.join([*command, "--json"]), language="bash", wrap_lines=True)

@@ -1,0 +1,37 @@
+"""What is kept between reruns: models for everybody, an image's results for its own session alone."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from laya import checkpoints
+from laya.checkpoints import Checkpoint, Summary
+
+T = TypeVar("T")
+
+
+@st.cache_resource(max_entries=8, show_spinner="Loading the model …")
+def _load(folder: str, modified: float) -> Checkpoint:  # noqa: ARG001  # a part of the cache key
+    return checkpoints.load(folder)
+
+
+def checkpoint(summary: Summary) -> Checkpoint:
+    """A model, loaded once for all sessions and again when its file changes.
+
+    Raises
+    ------
+    LayaError
+        The checkpoint is damaged.
+    """
+    return _load(str(summary.folder), (summary.folder / checkpoints.WEIGHTS).stat().st_mtime)
+
+
+def keep(slot: str, key: Hashable, build: Callable[[], T]) -> T:
+    """Compute once for ``key``; a slot holds one value, in this session only, and goes with it."""
+    kept: tuple[Hashable, Any] | None = st.session_state.get(f"kept-{slot}")
+    if kept is None or kept[0] != key:
+        kept = (key, build())
+        st.session_state[f"kept-{slot}"] = kept
+    value: T = kept[1]
+    return value

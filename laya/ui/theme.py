@@ -1,0 +1,93 @@
+"""How the pages look beyond Streamlit's theme (.streamlit/config.toml), and the frame that all of them share."""
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+import streamlit as st
+
+from laya import __version__
+from laya.checkpoints import Checkpoint
+from laya.device import describe
+from laya.glossary import TERMS
+
+CHART = {"displayModeBar": False}  # Plotly's toolbar would cover the chart
+
+# Streamlit gives a container or widget with key K the class st-key-K.
+_STYLE = """<style>
+[data-testid="stMainBlockContainer"] { padding-top: 4.2rem; padding-bottom: 2rem; max-width: 1500px; }
+.st-key-samples { gap: .4rem !important; }
+.st-key-samples button { padding: .2rem .1rem; width: 4.1rem; min-height: 0; }
+.st-key-samples button p { font-size: .68rem; line-height: 1.1; white-space: normal; }
+.st-key-samples button img {
+  display: block; height: 44px !important; width: 44px; max-height: none !important; margin: 0 auto 3px;
+  object-fit: contain; border-radius: .3rem;
+}
+.laya-eyebrow { font-size: .85rem; opacity: .75; margin: 0 0 .15rem; }
+.laya-verdict { font-size: 1.32rem; line-height: 1.4; font-weight: 600; margin: 0; min-height: 3.6rem; }
+.laya-table { border-collapse: collapse; width: 100%; font-size: .88rem; }
+.laya-table th { text-align: left; font-weight: 600; opacity: .8; }
+.laya-table th, .laya-table td { padding: .34rem .6rem .34rem 0; border-bottom: 1px solid rgba(128, 140, 160, .28); }
+.laya-table td + td, .laya-table th + th { text-align: right; font-variant-numeric: tabular-nums; padding-right: 0;
+  padding-left: .6rem; }
+.laya-dot { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .5rem; }
+.laya-table abbr { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
+.laya-note { font-size: .86rem; line-height: 1.5; opacity: .82; margin: .2rem 0 .4rem; }
+.laya-note abbr { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
+.laya-footer { opacity: .7; font-size: .8rem; border-top: 1px solid rgba(128, 140, 160, .28); padding-top: .6rem;
+  margin-top: 1.5rem; }
+@media (max-width: 640px) {
+  [data-testid="stMainBlockContainer"] { padding: 3.8rem 1rem 1.5rem; }
+  .laya-verdict { font-size: 1.12rem; }
+}
+</style>"""
+
+
+def frame() -> None:
+    """The style and the mark of every page; call it first."""
+    st.logo(str(Path(__file__).with_name("logo.svg")), size="large")
+    st.html(_STYLE)
+
+
+def footer(checkpoint: Checkpoint) -> None:
+    """Where and with what this page was computed."""
+    facts = (
+        f"LAYA {__version__}",
+        f"running on {describe(checkpoint.device)}",
+        f"model {checkpoint.name}, weights {checkpoint.weights[:12]}",
+        "your images stay in the memory of your session",
+    )
+    st.html(f'<p class="laya-footer">{html.escape(" · ".join(facts))}</p>')
+
+
+def term(name: str, text: str | None = None) -> str:
+    """A word of the glossary as HTML, with its definition when the pointer rests on it."""
+    return f'<abbr title="{html.escape(TERMS[name])}">{html.escape(text or name)}</abbr>'
+
+
+def verdict(eyebrow: str, text: str) -> None:
+    """The page's answer in plain words, above the chart."""
+    st.html(f'<p class="laya-eyebrow">{html.escape(eyebrow)}</p><p class="laya-verdict">{html.escape(text)}</p>')
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> None:
+    """A small static table.
+
+    Parameters
+    ----------
+    head : column titles, HTML (use :func:`term` or escape).
+    rows : cells, plain text; escaped here.
+    colours : a colour for each row's first cell.
+    """
+    body = ""
+    for number, row in enumerate(rows):
+        dot = f'<span class="laya-dot" style="background:{colours[number]}"></span>' if colours else ""
+        cells = [dot + html.escape(row[0]), *(html.escape(cell) for cell in row[1:])]
+        body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    st.html(f'<table class="laya-table"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>')
+
+
+def note(text: str) -> None:
+    """A line of small print, HTML (escape what is not ours)."""
+    st.html(f'<p class="laya-note">{text}</p>')

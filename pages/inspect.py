@@ -1,0 +1,71 @@
+"""Inspect: choose an image, see at which depth the decision was made."""
+
+import streamlit as st
+
+from laya import checkpoints, plots
+from laya.ui import LayaError, analysis, controls, picker, report, state, theme
+
+TEACHING = """
+## At which depth was the decision made?
+
+A network looks at an image in **layers**: the first see edges, the last see things. A LAYA model reads out *all* of its
+layers and says, for each image, how much each one counted. Choose an image and see
+
+- **which layer carried the decision**: the model's own attention,
+- **whether the usual explanations agree**: Integrated Gradients and Grad-CAM, on the same scale,
+- **what is true**: how far the confidence really falls when a layer is taken away.
+"""
+
+theme.frame()
+left, right = st.columns([1, 2.5], gap="large")
+
+with left:
+    summary = controls.choose_checkpoint()
+    if summary is None:
+        st.stop()
+    try:
+        checkpoint = state.checkpoint(summary)
+    except LayaError as error:
+        st.error(str(error))
+        st.stop()
+    choice = picker.pick_image(checkpoints.samples(summary.name))
+    seen = None
+    if choice is not None:
+        recipe = controls.choose_recipe(checkpoint)
+        try:
+            seen = analysis.analyse(checkpoint, choice, recipe=recipe)
+        except LayaError as error:
+            st.error(f"{choice.name}: {error}", icon=":material/error:")
+        else:
+            report.pictures(choice.name, seen)
+
+with right:
+    if seen is None:
+        st.markdown(TEACHING)
+    else:
+        answer = st.container()
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            target = controls.choose_target(checkpoint, analysis.predicted(checkpoint, seen), seen.key)
+            settings = controls.choose_settings(checkpoint)
+        result = analysis.explanation_of(checkpoint, seen, target, settings)
+        with answer:
+            report.answer(result, checkpoint.model.head.tau)
+        st.plotly_chart(
+            plots.depth_chart(result.layers, result.scores, result.measured), key="depth", config=theme.CHART
+        )
+        report.chart_notes(result)
+        predictions, agreement = st.columns(2, gap="large")
+        with predictions:
+            st.markdown("#### Prediction")
+            st.plotly_chart(
+                plots.prediction_chart(result.predictions, result.target_name), key="predictions", config=theme.CHART
+            )
+        with agreement:
+            st.markdown("#### Which method is right here?")
+            report.faithfulness(result)
+        with st.expander("Numbers", icon=":material/table:"):
+            report.numbers(result)
+        with st.expander("How this was made", icon=":material/science:"):
+            report.origin(result, recipe)
+
+theme.footer(checkpoint)

@@ -1,0 +1,203 @@
+"""Saving and loading: strict, atomic, never unpickled, and every kind of damage with its own sentence (H16, H18)."""
+
+import hashlib
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from laya import checkpoints
+from laya.checkpoints import CONFIG, WEIGHTS, load
+from laya.errors import LayaError
+from laya.heads import HEADS
+from tests.conftest import CLASSES, PREPROCESSING, make_model
+
+
+def edit_config(folder: Path, **changes: object) -> None:
+    file = folder / CONFIG
+    settings = json.loads(file.read_text()) | changes
+    file.write_text(json.dumps(settings))
+
+
+def replace_weights(folder: Path, data: bytes) -> None:
+    """Other bytes as weights, with the hash made to fit, so that only the bytes themselves can be the problem."""
+    (folder / WEIGHTS).write_bytes(data)
+    edit_config(folder, weights_sha256=hashlib.sha256(data).hexdigest())
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_what_is_loaded_predicts_what_was_saved(head, tmp_path):
+    model = make_model(head)
+    checkpoints.save(tmp_path / "x", model, CLASSES, PREPROCESSING, title="X", training={})
+    loaded = load(str(tmp_path / "x"))
+    x = torch.rand(5, 1, 8, 8)
+    assert torch.equal(loaded.model(x.to(loaded.device)).cpu(), model(x).detach())
+    assert loaded.classes == CLASSES
+    assert loaded.preprocessing == PREPROCESSING
+    assert not any(module.training for module in loaded.model.modules())
+    assert not any(parameter.requires_grad for parameter in loaded.model.parameters())
+
+
+def test_a_checkpoint_is_found_by_name_and_by_path(saved, monkeypatch):
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    assert load("small").weights == load(str(saved)).weights
+    with pytest.raises(LayaError, match=r"no checkpoint called 'smal'\. Did you mean 'small'\? Known: small"):
+        load("smal")
+    with pytest.raises(LayaError, match="no checkpoint"):
+        load("../small")
+
+
+class Bomb:
+    """Unpickling this leaves a mark."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self):
+        return Path.touch, (self.marker,)
+
+
+def test_a_pickle_is_never_opened_whatever_its_name(saved, tmp_path):
+    marker = tmp_path / "marker"
+    pickles = [pickle.dumps(Bomb(marker))]
+    torch.save(Bomb(marker), tmp_path / "module.pt")
+    pickles.append((tmp_path / "module.pt").read_bytes())
+    for data in pickles:
+        replace_weights(saved, data)
+        with pytest.raises(LayaError, match="a pickle under another name, which can run code and is never opened"):
+            load(str(saved))
+    (saved / WEIGHTS).rename(saved / "model.pt")
+    with pytest.raises(LayaError, match="are in a pickle file, which can run code and is never opened; convert"):
+        load(str(saved))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "cause"),
+    [
+        (lambda good: b"", "an empty file"),
+        (lambda good: good[:4], "cut off"),
+        (lambda good: good[:-40], "cut off"),
+        (lambda good: good[: len(good) // 2], "cut off"),
+        (lambda good: (2**40).to_bytes(8, "little") + good[8:], "cut off or not a safetensors file"),
+        (lambda good: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer"),
+        (lambda good: good[:8] + b"{" * 20 + good[28:], "damaged"),
+    ],
+)
+def test_damaged_weights_are_named_by_their_damage(saved, data, cause):
+    replace_weights(saved, data((saved / WEIGHTS).read_bytes()))
+    with pytest.raises(LayaError, match=cause) as caught:
+        load(str(saved))
+    assert str(saved.parent) not in str(caught.value)  # no path of the server
+
+
+def test_weights_that_do_not_fit_are_refused(saved, tmp_path):
+    good = load_file(saved / WEIGHTS)
+
+    def rewritten(tensors: dict[str, torch.Tensor]) -> bytes:
+        save_file(tensors, tmp_path / "w")
+        return (tmp_path / "w").read_bytes()
+
+    name = "head.classifier.bias"
+    for tensors, cause in (
+        ({k: v for k, v in good.items() if k != name}, f"they lack '{name}'"),
+        (good | {"more": torch.zeros(1)}, "they have 'more' too many"),
+        (good | {name: torch.zeros(9)}, r"has the shape \(9,\), not \(3,\)"),
+        (good | {name: torch.zeros(3, dtype=torch.float16)}, "number type torch.float16"),
+        (good | {name: torch.tensor([0.0, torch.nan, 0.0])}, "holds values that are not numbers"),
+    ):
+        replace_weights(saved, rewritten(tensors))
+        with pytest.raises(LayaError, match=cause):
+            load(str(saved))
+
+
+def test_one_flipped_bit_is_noticed(saved):
+    data = bytearray((saved / WEIGHTS).read_bytes())
+    data[-1] ^= 1
+    (saved / WEIGHTS).write_bytes(data)
+    with pytest.raises(LayaError, match=r"are not the ones that its config\.json names"):
+        load(str(saved))
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"classes": ["a", "b"]}, r"has the shape \(3, 7\), not \(2, 7\)"),
+        ({"classes": ["a"]}, "at least 2 class names"),
+        ({"classes": ["a", "a", "b"]}, "names a class twice"),
+        ({"classes": [1, 2, 3]}, "at least 2 class names"),
+        ({"classes": "abc"}, "no usable 'classes'"),
+        ({"backbone": {"name": "mlp"}}, "no usable 'backbone'"),
+        ({"backbone": {"name": "resnet", "options": {}}}, "no backbone called 'resnet'"),
+        ({"backbone": {"name": "mlp", "options": {"units": [10**9, 10**9, 10**9]}}}, "do not fit"),
+        ({"backbone": {"name": "mlp", "options": {"units": "many"}}}, "do not fit"),
+        ({"head": {"name": "laya", "options": {"dim": "wide"}}}, "do not fit"),
+        ({"head": []}, "no usable 'head'"),
+        ({"preprocessing": {"size": [8, 8], "blur": 3}}, "does not have the expected fields"),
+        ({"laya_format": 99}, "not that of a LAYA checkpoint"),
+    ],
+)
+def test_a_config_that_is_wrong_is_refused(saved, changes, cause):
+    edit_config(saved, **changes)
+    with pytest.raises(LayaError, match=cause):
+        load(str(saved))
+
+
+def test_a_config_that_is_not_json_is_refused(saved):
+    for text, cause in (("{", "not readable JSON"), ("[]", "not a JSON object"), ("[" * 100_000, "not readable JSON")):
+        (saved / CONFIG).write_text(text)
+        with pytest.raises(LayaError, match=cause):
+            load(str(saved))
+    (saved / CONFIG).unlink()
+    with pytest.raises(LayaError, match=r"has no config\.json, so it is not a checkpoint"):
+        load(str(saved))
+
+
+def test_a_broken_checkpoint_is_listed_with_its_problem_and_hurts_no_other(saved, monkeypatch):
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    broken = saved.parent / "broken"
+    broken.mkdir()
+    (broken / CONFIG).write_text("{")
+    (saved.parent / "not a checkpoint").mkdir()
+    first, second = checkpoints.available()
+    assert (first.name, first.problem) == ("broken", "The config.json of 'broken' is not readable JSON.")
+    assert (second.name, second.title, second.classes, second.problem) == ("small", "Small", 3, None)
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "metrics.json"
+    checkpoints.write_json(file, {"accuracy": 0.5})
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", lambda fd: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            checkpoints.write_json(file, {"accuracy": 0.9})
+    assert json.loads(file.read_text()) == {"accuracy": 0.5}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["metrics.json"]
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        checkpoints.write_json(file, {"accuracy": float("nan")})
+
+
+def test_new_weights_under_an_old_config_are_refused(saved, monkeypatch):
+    """Killed between the two files of a save: nothing loads half of each."""
+
+    def killed(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    other = make_model()
+    with torch.no_grad():
+        other.head.classifier.bias += 1
+    monkeypatch.setattr(checkpoints, "write_json", killed)
+    with pytest.raises(KeyboardInterrupt):
+        checkpoints.save(saved, other, CLASSES, PREPROCESSING, title="Small", training={})
+    with pytest.raises(LayaError, match=r"are not the ones that its config\.json names"):
+        load(str(saved))
+
+
+def test_samples_are_named_by_their_files(saved):
+    (saved / "samples").mkdir()
+    for name in ("10_ankle_boot.png", "02_t-shirt.png", "README.md"):
+        (saved / "samples" / name).touch()
+    assert list(checkpoints.samples(str(saved))) == ["T-shirt", "Ankle boot"]

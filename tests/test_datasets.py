@@ -1,0 +1,130 @@
+"""Image folders, class matching (H17), and where Fashion-MNIST is found."""
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from laya import datasets
+from laya.datasets import batches, open_dataset
+from laya.errors import LayaError
+from laya.images import Preprocessing
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Classes 1, 2, 10, B, a with one, two, ... grey pictures each, and things that are none."""
+    root = tmp_path / "pictures"
+    for count, name in enumerate(["1", "2", "10", "B", "a"], start=1):
+        (root / name).mkdir(parents=True)
+        for number in range(count):
+            Image.new("L", (9, 9), 10 * count + number).save(root / name / f"{number}.png")
+    (root / ".cache").mkdir()
+    (root / "a" / ".hidden.png").write_bytes(b"no picture")
+    return root
+
+
+def test_a_folder_has_its_subfolders_as_classes(folder):
+    data = open_dataset(str(folder))
+    assert data.name == "pictures"
+    assert data.classes == ("1", "10", "2", "B", "a")
+    assert np.bincount(data.labels).tolist() == [1, 3, 2, 4, 5]
+    assert len(data) == 15
+    for index in range(15):
+        count = ["1", "2", "10", "B", "a"].index(data.classes[data.labels[index]]) + 1
+        assert data.load(index).getpixel((0, 0))[0] // 10 == count
+
+
+def test_labels_follow_the_checkpoints_order(folder):
+    data = open_dataset(str(folder)).matched_to(("a", "B", "10", "2", "1"))
+    assert np.bincount(data.labels).tolist() == [5, 4, 3, 2, 1]
+    assert data.classes == ("a", "B", "10", "2", "1")
+
+
+def test_names_match_whatever_their_case_and_punctuation(tmp_path):
+    for name in ("ankle-boot", "T-Shirt_Top"):
+        (tmp_path / name).mkdir()
+        Image.new("L", (4, 4)).save(tmp_path / name / "x.png")
+    data = open_dataset(str(tmp_path)).matched_to(("T-shirt/top", "Ankle boot"))
+    assert [data.classes[label] for label in data.labels] == ["T-shirt/top", "Ankle boot"]
+
+
+def test_differing_classes_are_refused_with_the_difference(folder):
+    data = open_dataset(str(folder))
+    with pytest.raises(LayaError, match=r"does not know the class 'B', 'a'; it knows 1, 2, 10, c"):
+        data.matched_to(("1", "2", "10", "c"))
+    with pytest.raises(LayaError, match=r"has no class 'c'; if there are no pictures of it, add an empty folder"):
+        data.matched_to(("1", "2", "10", "a", "B", "c"))
+    (folder / "c").mkdir()
+    assert len(open_dataset(str(folder)).matched_to(("1", "2", "10", "a", "B", "c"))) == 15
+
+
+def test_train_and_test_folders_are_splits(folder, tmp_path):
+    root = tmp_path / "both"
+    root.mkdir()
+    folder.rename(root / "train")
+    (root / "test" / "1").mkdir(parents=True)
+    Image.new("L", (4, 4)).save(root / "test" / "1" / "x.png")
+    assert len(open_dataset(str(root), "train")) == 15
+    assert len(open_dataset(str(root), "test")) == 1
+
+
+def test_unreadable_files_are_left_out_and_named(folder):
+    (folder / "1" / "0.png").write_bytes(b"no picture")
+    (folder / "2" / "1.png").write_bytes((folder / "2" / "0.png").read_bytes()[:30])
+    skipped: list[str] = []
+    data = open_dataset(str(folder))
+    streamed = list(batches(data, Preprocessing(size=(9, 9)), 4, skipped.append))
+    indices = np.concatenate([part for part, _ in streamed])
+    assert len(indices) == sum(len(pictures) for _, pictures in streamed) == 13
+    assert [name.split(":")[0] for name in skipped] == ["1/0.png", "2/1.png"]
+    for part, pictures in streamed:
+        for index, picture in zip(part, pictures, strict=True):
+            assert picture.getpixel((0, 0)) == data.load(index).getpixel((0, 0))[0]
+
+
+def test_what_is_no_data_set_is_refused(tmp_path):
+    with pytest.raises(LayaError, match="neither a folder nor a known data set; known: fashion-mnist"):
+        open_dataset(str(tmp_path / "nowhere"))
+    with pytest.raises(LayaError, match="has no sub-folders; give each class one"):
+        open_dataset(str(tmp_path))
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(LayaError, match="holds no pictures"):
+        open_dataset(str(tmp_path))
+
+
+def idx(values: np.ndarray) -> bytes:
+    """The IDX format as its author describes it (http://yann.lecun.com/exdb/mnist)."""
+    return struct.pack(">HBB", 0, 8, values.ndim) + struct.pack(f">{values.ndim}I", *values.shape) + values.tobytes()
+
+
+@pytest.mark.parametrize("layout", ["debian", "torchvision"])
+def test_fashion_mnist_is_read_from_where_it_lies(tmp_path, monkeypatch, layout):
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(datasets, "DEBIAN", tmp_path / "debian")
+    monkeypatch.setenv("LAYA_DATA", str(tmp_path / "cache"))
+    folder = tmp_path / ("debian/fashion-mnist" if layout == "debian" else "cache/FashionMNIST/raw")
+    folder.mkdir(parents=True)
+    truth = {}
+    for split, stem, count in (("train", "train", 7), ("test", "t10k", 5)):
+        truth[split] = rng.integers(0, 256, (count, 28, 28), np.uint8), rng.integers(0, 10, count, np.uint8)
+        for values, kind in zip(truth[split], ("images-idx3", "labels-idx1"), strict=True):
+            if layout == "debian":
+                (folder / f"{stem}-{kind}-ubyte.gz").write_bytes(gzip.compress(idx(values)))
+            else:
+                (folder / f"{stem}-{kind}-ubyte").write_bytes(idx(values))
+    for split, (pixels, labels) in truth.items():
+        data = open_dataset("fashion-mnist", split)
+        assert data.labels.tolist() == labels.tolist()
+        assert all(np.array_equal(np.asarray(data.load(i)), pixels[i]) for i in range(len(pixels)))
+    assert data.classes[0] == "T-shirt/top"
+
+
+def test_fashion_mnist_that_cannot_be_had_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "DEBIAN", tmp_path)
+    monkeypatch.setenv("LAYA_DATA", str(tmp_path))
+    with pytest.raises(LayaError, match="its download failed; on Debian or Ubuntu install the package dataset-fashion"):
+        open_dataset("fashion-mnist")

@@ -1,0 +1,144 @@
+"""Evaluation over a data set against a plain loop over single images."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import stats
+from sklearn.metrics import f1_score
+
+from laya import checkpoints, evaluation
+from laya.attribution import Settings
+from laya.checkpoints import load
+from laya.datasets import ImageSet, open_dataset
+from laya.errors import LayaError
+from laya.evaluation import evaluate, mutual_information, verify
+from laya.explanation import explain
+from tests.conftest import CLASSES
+
+
+@pytest.fixture
+def data() -> ImageSet:
+    rng = np.random.default_rng(2)
+    pixels = rng.integers(0, 256, (40, 8, 8), dtype=np.uint8)
+    labels = rng.integers(0, 3, 40)
+    return ImageSet("noise", CLASSES, labels, lambda i: Image.fromarray(pixels[i]), [f"image {i}" for i in range(40)])
+
+
+@pytest.mark.parametrize("removal", ["zero-term", "renormalise", "zero-state"])
+def test_every_figure_is_that_of_a_loop_over_images(checkpoint, data, monkeypatch, removal):
+    monkeypatch.setattr(evaluation, "BATCH", 16)  # 16 + 16 + 8
+    result = evaluate(checkpoint, data, settings=Settings(removal=removal))
+    single = [explain(checkpoint, data.load(i), settings=Settings(removal=removal)) for i in range(40)]
+    predicted = [e.predicted for e in single]
+    assert result["n"] == 40
+    assert result["accuracy"] == pytest.approx(np.mean(np.array(predicted) == data.labels))
+    assert result["macro_f1"] == pytest.approx(f1_score(data.labels, predicted, average="macro"))
+    for method in ("alpha", "contribution", "integrated_gradients", "grad_cam"):
+        ranks = [e.faithfulness[method].spearman for e in single if e.faithfulness[method].spearman is not None]
+        row = result["faithfulness"][method]
+        assert row["spearman"]["n"] == len(ranks)
+        assert row["spearman"]["mean"] == pytest.approx(np.mean(ranks), abs=1e-6)
+        assert row["spearman"]["low"] <= row["spearman"]["mean"] <= row["spearman"]["high"]
+        deletions = [e.faithfulness[method].deletion_at_1 for e in single]
+        assert row["deletion_at_1"]["mean"] == pytest.approx(np.mean(deletions), abs=1e-6)
+        assert row["deletion_at_1"].keys() == {"mean", "low", "high"}
+    alpha = np.array([e.attributions["alpha"] for e in single])
+    assert result["alpha_mean"] == pytest.approx(alpha.mean(0), abs=1e-6)
+    expected = stats.entropy(alpha.mean(0)) - np.mean([stats.entropy(row) for row in alpha])
+    assert result["alpha_mutual_information"] == pytest.approx(expected, abs=1e-6)
+    assert result["layers"] == list(checkpoint.model.layers)
+    last = [e.effect[-1] for e in single]
+    assert result["faithfulness"]["last_layer"]["deletion_at_1"]["mean"] == pytest.approx(np.mean(last), abs=1e-6)
+    assert result["faithfulness"]["uniform"]["spearman"] == {"mean": None, "low": None, "high": None, "n": 0}
+    json.dumps(result, allow_nan=False)
+
+
+def test_the_contract_has_these_fields_and_no_others(checkpoint, data):
+    result = evaluate(checkpoint, data, limit=5)
+    assert list(result) == [
+        "model",
+        "n",
+        "accuracy",
+        "macro_f1",
+        "faithfulness",
+        "alpha_mean",
+        "alpha_mutual_information",
+        "layers",
+    ]
+    methods = ["alpha", "contribution", "integrated_gradients", "grad_cam", "uniform", "random", "last_layer"]
+    assert list(result["faithfulness"]) == methods
+    assert result["n"] == 5
+
+
+def test_a_limit_draws_at_random_and_repeats(checkpoint, data):
+    assert evaluate(checkpoint, data, limit=10) == evaluate(checkpoint, data, limit=10)
+    first = evaluate(checkpoint, data, limit=10)["alpha_mean"]
+    assert first != evaluate(checkpoint, data, limit=10, seed=1)["alpha_mean"]
+    assert first != evaluate(checkpoint, data.subset(np.arange(10)))["alpha_mean"]
+
+
+def test_macro_f1_is_over_the_classes_that_occur(checkpoint, data):
+    only = data.subset(np.flatnonzero(data.labels != 2))
+    result = evaluate(checkpoint, only)
+    predicted = [explain(checkpoint, only.load(i)).predicted for i in range(len(only))]
+    assert result["macro_f1"] == pytest.approx(f1_score(only.labels, predicted, labels=[0, 1], average="macro"))
+
+
+def test_a_head_without_attention_has_no_alpha(tmp_path, data):
+    from tests.conftest import PREPROCESSING, make_model
+
+    checkpoints.save(tmp_path / "c", make_model("concat"), CLASSES, PREPROCESSING, title="C", training={})
+    result = evaluate(load(str(tmp_path / "c")), data)
+    assert result["alpha_mean"] is None
+    assert "alpha" not in result["faithfulness"]
+
+
+def test_mutual_information_by_hand():
+    assert mutual_information(np.array([[1.0, 0.0], [0.0, 1.0]])) == pytest.approx(math.log(2))
+    assert mutual_information(np.array([[0.3, 0.7], [0.3, 0.7]])) == pytest.approx(0, abs=1e-12)
+    assert mutual_information(np.array([[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]])) == pytest.approx(
+        stats.entropy([2 / 3, 1 / 3]) - 2 / 3 * math.log(2)
+    )
+
+
+def test_unreadable_files_are_skipped_and_none_left_is_an_error(checkpoint, tmp_path):
+    root = tmp_path / "data"
+    for name in CLASSES:
+        (root / name).mkdir(parents=True)
+        Image.new("L", (8, 8)).save(root / name / "good.png")
+        (root / name / "bad.png").write_bytes(b"bad")
+    skipped: list[str] = []
+    assert evaluate(checkpoint, open_dataset(str(root)), on_skip=skipped.append)["n"] == 3
+    assert len(skipped) == 3
+    for good in root.glob("*/good.png"):
+        good.write_bytes(b"bad")
+    with pytest.raises(LayaError, match="None of the 6 pictures can be read"):
+        evaluate(checkpoint, open_dataset(str(root)))
+
+
+def test_verify_measures_again(saved: Path, data, monkeypatch):
+    metrics = evaluate(load(str(saved)), data) | {"data": "noise", "split": "test"}
+    checkpoints.write_json(saved / "metrics.json", metrics)
+    monkeypatch.setattr(evaluation, "open_dataset", lambda name: data)
+    assert [check.passed for check in verify(str(saved))] == [True] * 4
+
+    checkpoints.write_json(saved / "metrics.json", metrics | {"accuracy": metrics["accuracy"] + 0.1})
+    assert [check.passed for check in verify(str(saved))] == [True, False, True, True]
+
+    (saved / "metrics.json").unlink()
+    assert [check.passed for check in verify(str(saved))] == [True, None]
+
+    (saved / "model.safetensors").write_bytes(b"")
+    (check,) = verify(str(saved))
+    assert check.passed is False
+    assert "empty file" in check.text
+
+
+def test_verify_says_when_the_data_is_not_there(saved):
+    checkpoints.write_json(saved / "metrics.json", {"data": "nowhere", "split": "test", "accuracy": 1})
+    assert verify(str(saved))[1].passed is None
+    assert "neither a folder nor a known data set" in verify(str(saved))[1].text

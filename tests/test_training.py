@@ -1,0 +1,217 @@
+"""Training: it learns, it resumes to the same end, it stops early, it picks the best epoch."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from safetensors import safe_open
+
+from laya import recipe
+from laya.checkpoints import load, read_config, read_metrics
+from laya.datasets import ImageSet, open_dataset
+from laya.errors import LayaError
+from laya.evaluation import evaluate
+from laya.images import Preprocessing
+from laya.training import Epoch, TrainingConfig, _best, _stopped, augment, train
+
+PLAIN = Preprocessing(size=(8, 8))
+SMALL = {"data": "toy", "backbone_options": {"input_shape": [1, 8, 8], "units": [12, 8], "dropout": 0.1}}
+
+
+def toy(count: int = 120) -> ImageSet:
+    """Bright on the left, on the right, or nowhere, with noise."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(count) % 3
+    pixels = rng.integers(0, 120, (count, 8, 8), dtype=np.uint8)
+    pixels[labels == 0, :, :4] += 100
+    pixels[labels == 1, :, 4:] += 100
+    return ImageSet(
+        "toy", ("left", "right", "none"), labels, lambda i: Image.fromarray(pixels[i]), [str(i) for i in range(count)]
+    )
+
+
+def config(**changes: object) -> TrainingConfig:
+    return TrainingConfig.from_dict(SMALL | {"epochs": 8, "batch_size": 16, "learning_rate": 1e-2} | changes)
+
+
+@pytest.mark.parametrize("head", ["laya", "last_layer", "concat", "scalar_mix"])
+def test_it_learns_what_can_be_learnt(head, tmp_path):
+    result = train(config(head=head), toy(), PLAIN, tmp_path / "state")
+    assert result.best.validation_accuracy == 1.0
+    assert result.history[-1].loss < result.history[0].loss
+
+
+def test_a_resumed_run_ends_as_an_unbroken_one(tmp_path):
+    recipe_ = config(augment=["shift"], label_smoothing=0.1)
+    unbroken = train(recipe_, toy(), PLAIN, tmp_path / "unbroken")
+    seen = 0
+
+    def kill(what: str, done: int, total: int) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 24:  # in the middle of the fourth epoch of seven steps
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe_, toy(), PLAIN, tmp_path / "broken", on_progress=kill)
+    resumed = train(recipe_, toy(), PLAIN, tmp_path / "broken", resume=True)
+    for (name, a), b in zip(unbroken.model.state_dict().items(), resumed.model.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name
+    assert [epoch.loss for epoch in unbroken.history] == [epoch.loss for epoch in resumed.history]
+    assert [entry.name for entry in tmp_path.iterdir() if entry.suffix == ".tmp"] == []
+
+
+def test_seeds_differ_and_repeat(tmp_path):
+    first, again, other = (
+        train(config(seed=seed, epochs=1), toy(), PLAIN, tmp_path / name).history[0].loss
+        for name, seed in (("a", 0), ("b", 0), ("c", 1))
+    )
+    assert first == again != other
+
+
+def test_the_callers_random_numbers_are_left_alone(tmp_path):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    train(config(epochs=1), toy(), PLAIN, tmp_path / "state")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_another_recipe_does_not_resume(tmp_path):
+    train(config(epochs=1), toy(), PLAIN, tmp_path / "state")
+    with pytest.raises(LayaError, match="had other settings; train without --resume"):
+        train(config(epochs=2), toy(), PLAIN, tmp_path / "state", resume=True)
+
+
+def history(*accuracies: float) -> list[Epoch]:
+    return [Epoch(number, 1.0, accuracy, 0.1) for number, accuracy in enumerate(accuracies, start=1)]
+
+
+def test_early_stopping_counts_epochs_without_a_better_accuracy():
+    assert not _stopped(history(0.5, 0.6, 0.6), patience=2)
+    assert _stopped(history(0.5, 0.6, 0.6, 0.55), patience=2)
+    assert not _stopped(history(0.9, 0.1, 0.1, 0.1), patience=0)
+    assert _best(history(0.5, 0.7, 0.7, 0.6)).epoch == 2
+
+
+def test_early_stopping_ends_a_run_and_keeps_the_best_epoch(tmp_path):
+    result = train(config(epochs=40, patience=3), toy(), PLAIN, tmp_path / "state")
+    assert len(result.history) == result.best.epoch + 3 < 40
+    with safe_open(tmp_path / "state", "pt") as state:
+        assert len(json.loads(state.metadata()["history"])) == len(result.history)
+        assert torch.equal(state.get_tensor("best.head.classifier.bias"), result.model.head.classifier.bias)
+
+
+def test_augmentation_flips_and_shifts_each_image_by_itself():
+    torch.manual_seed(0)
+    x = torch.rand(64, 1, 6, 6) + 1  # never 0, so that padding shows
+    flipped = augment(x, ("flip",))
+    kept = [torch.equal(a, b) for a, b in zip(x, flipped, strict=True)]
+    mirrored = [torch.equal(a.flip(-1), b) for a, b in zip(x, flipped, strict=True)]
+    assert all(a != b for a, b in zip(kept, mirrored, strict=True))
+    assert 15 < sum(kept) < 49
+    seen = set()
+    for original, shifted in zip(x, augment(x, ("shift",)), strict=True):
+        matches = []
+        for down in range(-2, 3):
+            for right in range(-2, 3):
+                expected = torch.zeros(1, 10, 10)
+                expected[:, 2 + down : 8 + down, 2 + right : 8 + right] = original
+                if torch.equal(expected[:, 2:8, 2:8], shifted):
+                    matches.append((down, right))
+        assert len(matches) == 1
+        seen.add(matches[0])
+    assert len(seen) > 15
+    assert torch.equal(augment(x, ()), x)
+
+
+@pytest.mark.parametrize(
+    ("values", "cause"),
+    [
+        ({"epoch": 3}, r"no training setting called 'epoch'\. Did you mean 'epochs'"),
+        ({"epochs": "many"}, "'epochs' cannot be 'many'"),
+        ({"epochs": True}, "'epochs' cannot be True"),
+        ({"epochs": 0}, "at least 1"),
+        ({"label_smoothing": 1}, "must lie in"),
+        ({"augment": ["rotate"]}, "no augmentation called 'rotate'"),
+        ({"head": "mean"}, "no head called 'mean'"),
+    ],
+)
+def test_bad_settings_are_named(values, cause, tmp_path):
+    with pytest.raises(LayaError, match=cause):
+        train(config(**values), toy(), PLAIN, tmp_path / "state")
+
+
+def test_settings_without_data_are_refused():
+    with pytest.raises(LayaError, match="name no data"):
+        TrainingConfig.from_dict({"epochs": 3})
+
+
+def test_too_few_images_are_refused(tmp_path):
+    with pytest.raises(LayaError, match="too few to hold some of each class back"):
+        train(config(), toy(5), PLAIN, tmp_path / "state")
+
+
+# --- from settings to a checkpoint -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pictures(tmp_path) -> Path:
+    """The toy set as an image folder, enlarged to the 28 x 28 that a folder is trained at."""
+    data = toy()
+    for index in range(len(data)):
+        folder = tmp_path / "pictures" / data.classes[data.labels[index]]
+        folder.mkdir(parents=True, exist_ok=True)
+        data.load(index).resize((28, 28)).save(folder / f"{index}.png")
+    return tmp_path / "pictures"
+
+
+def test_a_folder_becomes_a_checkpoint_with_its_own_figures(pictures, tmp_path):
+    out = tmp_path / "model"
+    settings = {"data": str(pictures), "epochs": 3, "backbone_options": {"units": [12, 8]}, "title": "Toy"}
+    recipe.run(settings, out, command="python -m laya train ...")
+    assert sorted(file.name for file in out.iterdir()) == [
+        "README.md",
+        "config.json",
+        "metrics.json",
+        "model.safetensors",
+    ]
+    checkpoint, metrics = load(str(out)), read_metrics(out)
+    assert checkpoint.classes == ("left", "none", "right")
+    assert read_config(out)["title"] == "Toy"
+    assert metrics["split"] == "validation"
+    assert metrics["n"] == 12  # a tenth of 120
+    card = (out / "README.md").read_text()
+    assert "python -m laya train ..." in card
+    assert f"Accuracy **{metrics['accuracy']:.4f}**" in card
+    with pytest.raises(LayaError, match="is finished; there is nothing to resume"):
+        recipe.run(settings, out, command="", resume=True)
+    # With a test split, the figures are those of evaluate on it.
+    split = tmp_path / "split"
+    shutil.copytree(pictures, split / "train")
+    shutil.copytree(pictures, split / "test")
+    recipe.run(settings | {"data": str(split)}, tmp_path / "second", command="")
+    again = evaluate(load(str(tmp_path / "second")), open_dataset(str(split), "test"))
+    stored = read_metrics(tmp_path / "second")
+    assert stored["split"] == "test"
+    assert {key: stored[key] for key in again} == again
+
+
+def test_a_recipe_file_is_read_and_a_bad_one_is_named(tmp_path):
+    file = tmp_path / "recipe.toml"
+    with pytest.raises(LayaError, match=r"'recipe.toml' cannot be read"):
+        recipe.read(file)
+    file.write_text("epochs = ")
+    with pytest.raises(LayaError, match=r"'recipe.toml' is not valid TOML"):
+        recipe.read(file)
+    file.write_text('data = "toy"\naugment = ["flip"]\n')
+    assert TrainingConfig.from_dict(recipe.read(file)) == TrainingConfig(data="toy", augment=("flip",))
+
+
+def test_nothing_to_resume_is_said(tmp_path):
+    with pytest.raises(LayaError, match="no interrupted training"):
+        recipe.run({"data": "toy"}, tmp_path, command="", resume=True)
