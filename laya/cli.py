@@ -183,9 +183,9 @@ def verify(
             checks = evaluation.verify(each, on_progress=on_progress)
         for check in checks:
             mark = {True: "ok", False: "FAILED", None: "skipped"}[check.passed]
-            typer.echo(f"{each}: {mark}: {check.text}")
+            typer.echo(f"{Path(each).name}: {mark}: {check.text}")
         if any(check.passed is False for check in checks):
-            failed.append(each)
+            failed.append(Path(each).name)
     if failed:
         raise LayaError(f"Not as their cards say: {', '.join(failed)}.")
 
@@ -193,7 +193,7 @@ def verify(
 def main() -> None:
     """Run the command line; a mistake ends with one line on standard error and exit status 2."""
     try:
-        app(standalone_mode=False)
+        app(prog_name="python -m laya", standalone_mode=False)
     except LayaError as error:
         _fail(str(error))
     except typer.TyperException as error:  # a wrong option or argument

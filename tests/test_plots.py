@@ -1,0 +1,68 @@
+"""Figures hold the data that they were given."""
+
+import plotly.graph_objects as go
+
+from laya.plots import ACCENT, GREY, depth_chart, prediction_chart
+from laya.scores import LayerScores
+
+
+def scores(method: str, *values: float) -> LayerScores:
+    return LayerScores(method, method.upper(), "intrinsic", "what it is", "#123456", "logits", values)
+
+
+def bars(figure: go.Figure) -> list[go.Bar]:
+    return [trace for trace in figure.data if isinstance(trace, go.Bar)]
+
+
+def diamonds(figure: go.Figure) -> list[go.Scatter]:
+    return [trace for trace in figure.data if isinstance(trace, go.Scatter) and trace.mode == "markers"]
+
+
+def test_few_layers_stand_as_groups_on_one_axis():
+    figure = depth_chart(["one", "two"], [scores("a", 3, 1), scores("b", -2, 6)], scores("measured", 0.2, 0.2))
+    a, b = bars(figure)
+    assert list(a.y) == [0.75, 0.25]
+    assert list(b.y) == [-0.25, 0.75]
+    assert list(diamonds(figure)[0].y) == [0.5, 0.5]
+    assert [point[1] for point in b.customdata] == [-2, 6]  # the raw values stay at hand
+    assert "%{customdata[1]:.4g} logits" in b.hovertemplate
+    assert a.marker.color == "#123456"
+    # Neither bars nor groups overlap; shallow is left.
+    assert a.x[0] + a.width / 2 <= b.x[0] - b.width / 2
+    assert b.x[0] + b.width / 2 < a.x[1] - a.width / 2
+    assert list(figure.layout.xaxis.ticktext) == ["one", "two"]
+    low, high = figure.layout.yaxis.range
+    assert low < -0.25
+    assert high > 0.75
+    # Every bar is labelled, in it or on it.
+    inside = [text for bar in bars(figure) for text in bar.text if text]
+    outside = [note.text for note in figure.layout.annotations]
+    assert sorted(inside + outside) == ["A  25%", "A  75%", "B  -25%", "B  75%"]
+
+
+def test_many_layers_become_a_row_a_method_on_one_scale():
+    layers = [f"block {i} of 12" for i in range(1, 13)]
+    figure = depth_chart(layers, [scores("a", *range(12)), scores("b", *[1] * 12)], scores("measured", *range(12)))
+    first, second = bars(figure)
+    assert (first.xaxis, second.xaxis) == ("x", "x2")
+    assert len(diamonds(figure)) == 2
+    assert figure.layout.yaxis.range == figure.layout.yaxis2.range
+    assert [note.text for note in figure.layout.annotations] == ["<b>A</b> (intrinsic)", "<b>B</b> (intrinsic)"]
+
+
+def test_no_evidence_is_drawn_as_nothing():
+    figure = depth_chart(["one", "two"], [scores("a", 0, 0)], scores("measured", 0, 0))
+    assert list(bars(figure)[0].y) == [0, 0]
+    low, high = figure.layout.yaxis.range
+    assert low <= 0 < high
+
+
+def test_predictions_stand_from_the_most_likely_down():
+    predictions = [("dog", 0.7), ("cat", 0.2), ("cow", 0.06), ("hen", 0.04)]
+    bar = prediction_chart(predictions, "cat").data[0]
+    assert list(reversed(bar.y)) == ["dog", "cat", "cow", "hen"]
+    assert list(reversed(bar.x)) == [0.7, 0.2, 0.06, 0.04]
+    assert list(reversed(bar.marker.color)) == [GREY, ACCENT, GREY, GREY]
+    assert next(reversed(bar.text)) == "70.0%"
+    shortened = prediction_chart(predictions, "hen", most=2).data[0]
+    assert list(reversed(shortened.y)) == ["dog", "hen"]  # the explained class always shows

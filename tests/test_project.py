@@ -1,0 +1,48 @@
+"""The project's own rules: one version, one list of dependencies, nothing unpickled, one set of limits."""
+
+import ast
+import re
+import tomllib
+from importlib.metadata import version
+
+import laya
+from laya.images import MAX_BYTES
+from tests.conftest import PROJECT
+
+SOURCES = [*(PROJECT / "laya").rglob("*.py"), *(PROJECT / "pages").glob("*.py"), PROJECT / "app.py"]
+
+
+def test_there_is_one_version():
+    assert version("laya") == laya.__version__
+    assert "version" in tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dynamic"]
+
+
+def test_every_import_is_a_declared_dependency():
+    lines = (PROJECT / "requirements.txt").read_text().splitlines()
+    declared = {re.split(r"[<>=]", line)[0].lower() for line in lines if line and not line.startswith("#")}
+    distribution = {"PIL": "pillow", "sklearn": "scikit-learn"}
+    imported = set()
+    for file in SOURCES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module.split(".")[0])
+    import sys
+
+    third_party = {distribution.get(name, name) for name in imported - sys.stdlib_module_names - {"laya"}}
+    assert third_party <= declared
+    assert next(line for line in lines if line.startswith("torch>=")) >= "torch>=2.6"  # safe loading, CASES H16
+
+
+def test_nothing_is_ever_unpickled():
+    for file in SOURCES:
+        assert not re.search(r"torch\.load\(|import pickle|joblib|weights_only", file.read_text()), file.name
+
+
+def test_the_upload_limit_is_stated_once_in_effect():
+    config = tomllib.loads((PROJECT / ".streamlit" / "config.toml").read_text())
+    assert config["server"]["maxUploadSize"] * 2**20 == MAX_BYTES
+    assert config["browser"]["gatherUsageStats"] is False
+    assert config["client"]["showErrorDetails"] == "none"
+    assert config["server"].get("enableXsrfProtection", True) is True
