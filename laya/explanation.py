@@ -115,7 +115,7 @@ class Explanation:
         share = leader.shares
         top = max(range(len(share)), key=share.__getitem__)
         carried = "attention" if leader.method == "alpha" else "evidence"
-        words = f"Layer {top + 1} of {len(self.layers)} carries {share[top]:.0%} of the {carried}; "
+        words = f"Layer {top + 1} of {len(self.layers)} carries {_percent(share[top])} of the {carried}; "
         words += f"removing it {_cost(self.effect[top])} in “{self.target_name}”."
         worst = max(range(len(self.effect)), key=self.effect.__getitem__)
         if max(abs(effect) for effect in self.effect) < 0.005:
@@ -123,6 +123,13 @@ class Explanation:
         elif worst != top and self.effect[worst] > self.effect[top]:
             words += f" Removing layer {worst + 1} matters most: it {_cost(self.effect[worst])}."
         return words
+
+
+def _percent(share: float) -> str:
+    """A share in words that does not claim all or nothing where it is only rounding."""
+    if 0.995 <= share < 1:
+        return "over 99%"
+    return f"{share:.0%}"
 
 
 def _cost(effect: float) -> str:

@@ -36,7 +36,7 @@ def depth_chart(
     width = 0.8 if many else 0.84 / len(scores)
     for number, score in enumerate(scores):
         offset = 0.0 if many else (number - (len(scores) - 1) / 2) * width
-        labels = [f"{score.label}  {share:.0%}" for share in score.shares]
+        labels = [f"{score.label}  {share:z.0%}" for share in score.shares]  # z: never "-0%"
         # A label stands in its bar where the bar is long enough, else on top of it: nothing to decode in a legend.
         inside = [not many and share > 0.5 * (high - low) for share in score.shares]
         figure.add_bar(
@@ -115,6 +115,7 @@ def _reference(figure: go.Figure, layers: Sequence[str], measured: LayerScores, 
         x=list(range(len(layers))),
         y=measured.shares,
         mode="markers",
+        cliponaxis=False,
         name=measured.label,
         marker={
             "symbol": "diamond",

@@ -18,6 +18,7 @@ layers and says, for each image, how much each one counted. Choose an image and 
 
 theme.frame()
 left, right = st.columns([1, 2.5], gap="large")
+teaching, gallery = right.container(), right.container()
 
 with left:
     summary = controls.choose_checkpoint()
@@ -28,7 +29,7 @@ with left:
     except LayaError as error:
         st.error(str(error))
         st.stop()
-    choice = picker.pick_image(checkpoints.samples(summary.name))
+    choice = picker.pick_image(checkpoints.samples(summary.name), gallery)
     seen = None
     if choice is not None:
         recipe = controls.choose_recipe(checkpoint)
@@ -41,7 +42,7 @@ with left:
 
 with right:
     if seen is None:
-        st.markdown(TEACHING)
+        teaching.markdown(TEACHING)
     else:
         answer = st.container()
         with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from laya.images import ACCEPTED, MAX_BYTES, MAX_PIXELS
 
@@ -17,12 +18,13 @@ class Choice:
     data: bytes
 
 
-def pick_image(samples: dict[str, Path]) -> Choice | None:
+def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | None:
     """Draw the uploader, the camera and the samples; None while nothing is chosen.
 
     Parameters
     ----------
     samples : label to file.
+    gallery : where the samples stand while nothing is chosen; afterwards they are folded away here.
     """
     limits = f"{ACCEPTED}; up to {MAX_BYTES >> 20} MB and {MAX_PIXELS // 10**6} million pixels."
     upload = st.file_uploader(
@@ -37,24 +39,27 @@ def pick_image(samples: dict[str, Path]) -> Choice | None:
         photo = st.camera_input(
             "Camera", key="camera", on_change=_switch, args=("camera",), label_visibility="collapsed"
         )
-    if samples:
-        st.markdown("**or try one of these**")
-        with st.container(key="samples", horizontal=True, gap="small"):
-            for label, file in samples.items():
-                st.button(
-                    f"![{label}]({_inline(str(file), file.stat().st_mtime)}) {label}",
-                    key=f"sample-{label}",
-                    on_click=_choose,
-                    args=(label,),
-                )
     source = st.session_state.get("source")
+    choice = None
     if source == "upload" and upload is not None:
-        return Choice(upload.name, upload.getvalue())
-    if source == "camera" and photo is not None:
-        return Choice("your photo", photo.getvalue())
-    if source in samples:
-        return Choice(f"sample “{source}”", samples[source].read_bytes())
-    return None
+        choice = Choice(upload.name, upload.getvalue())
+    elif source == "camera" and photo is not None:
+        choice = Choice("your photo", photo.getvalue())
+    elif source in samples:
+        choice = Choice(f"sample “{source}”", samples[source].read_bytes())
+    if samples:
+        if choice is None:
+            gallery.markdown("**Upload your own, or try one of these:**")
+        with gallery if choice is None else st.expander("Try a sample", icon=":material/apps:"):
+            _gallery(samples, "samples-large" if choice is None else "samples")
+    return choice
+
+
+def _gallery(samples: dict[str, Path], key: str) -> None:
+    with st.container(key=key, horizontal=True, gap="small"):
+        for label, file in samples.items():
+            picture = _inline(str(file), file.stat().st_mtime)
+            st.button(f"![]({picture}) {label}", key=f"sample-{label}", on_click=_choose, args=(label,))
 
 
 def _switch(widget: str) -> None:

@@ -16,13 +16,17 @@ CHART = {"displayModeBar": False}  # Plotly's toolbar would cover the chart
 # Streamlit gives a container or widget with key K the class st-key-K.
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding-top: 4.2rem; padding-bottom: 2rem; max-width: 1500px; }
-.st-key-samples { gap: .4rem !important; }
-.st-key-samples button { padding: .2rem .1rem; width: 4.1rem; min-height: 0; }
-.st-key-samples button p { font-size: .68rem; line-height: 1.1; white-space: normal; }
-.st-key-samples button img {
+.st-key-samples, .st-key-samples-large { gap: .4rem !important; }
+.st-key-samples-large { gap: .7rem !important; }
+[class*="st-key-sample-"] button { padding: .2rem .1rem; width: 4.1rem; min-height: 0; }
+[class*="st-key-sample-"] button p { font-size: .68rem; line-height: 1.1; white-space: normal; }
+[class*="st-key-sample-"] button img {
   display: block; height: 44px !important; width: 44px; max-height: none !important; margin: 0 auto 3px;
   object-fit: contain; border-radius: .3rem;
 }
+.st-key-samples-large [class*="st-key-sample-"] button { width: 6.4rem; padding: .5rem .2rem; }
+.st-key-samples-large [class*="st-key-sample-"] button p { font-size: .8rem; }
+.st-key-samples-large [class*="st-key-sample-"] button img { height: 72px !important; width: 72px; }
 .laya-eyebrow { font-size: .85rem; opacity: .75; margin: 0 0 .15rem; }
 .laya-verdict { font-size: 1.32rem; line-height: 1.4; font-weight: 600; margin: 0; min-height: 3.6rem; }
 .laya-table { border-collapse: collapse; width: 100%; font-size: .88rem; }
@@ -39,6 +43,9 @@ _STYLE = """<style>
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.8rem 1rem 1.5rem; }
   .laya-verdict { font-size: 1.12rem; }
+  .st-key-samples-large [class*="st-key-sample-"] button { width: 4.9rem; }
+  .st-key-samples-large [class*="st-key-sample-"] button p { font-size: .72rem; }
+  .st-key-samples-large [class*="st-key-sample-"] button img { height: 52px !important; width: 52px; }
 }
 </style>"""
 

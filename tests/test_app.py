@@ -1,0 +1,219 @@
+"""The pages, run by Streamlit's own test runner: what they show must be what the library says."""
+
+import html
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from laya import checkpoints
+from laya.attribution import Settings
+from laya.checkpoints import load
+from laya.explanation import Explanation, explain
+from tests.conftest import PROJECT, encode, make_model
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Streamlit warns about running outside its server
+SAMPLES = checkpoints.samples("fashion-mnist-mlp")
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
+
+
+def answer(app: AppTest) -> str:
+    """The sentence above the chart."""
+    found = [re.search(r'laya-verdict">(.*?)</p>', block.proto.body) for block in app.get("html")]
+    (text,) = [html.unescape(match[1]) for match in found if match]
+    return text
+
+
+def texts(app: AppTest) -> str:
+    """All static HTML of the page."""
+    return html.unescape(" ".join(block.proto.body for block in app.get("html")))
+
+
+def explained(image: bytes | Path, **options: object) -> Explanation:
+    return explain(load("fashion-mnist-mlp"), image, **options)
+
+
+def upload(app: AppTest, data: bytes, name: str = "x.png") -> AppTest:
+    app.file_uploader(key="upload").upload(name, data)
+    return app.run()
+
+
+def is_empty(app: AppTest) -> bool:
+    return not app.get("plotly_chart") and "At which depth" in app.markdown[0].value
+
+
+def test_the_empty_page_teaches_and_offers_samples(app):
+    assert not app.exception
+    assert is_empty(app)
+    assert len(app.button) == len(SAMPLES)
+    assert "running on CPU" in texts(app) or "running on CUDA" in texts(app)
+
+
+@pytest.mark.parametrize("label", ["Coat", "Blue t-shirt"])
+def test_a_sample_is_explained(app, label):
+    app.button(key=f"sample-{label}").click().run()
+    assert not app.exception
+    result = explained(SAMPLES[label])
+    assert answer(app) == result.summary()
+    name, probability = result.predictions[0]
+    assert f"Prediction: {name}, {probability:.1%}" in texts(app)
+    assert len(app.get("plotly_chart")) == 2
+    for scores in result.scores:
+        rank = result.faithfulness[scores.method].spearman
+        assert f"{scores.label} ({scores.family})</td><td>{rank:+.2f}</td>" in texts(app)
+    for value in result.attributions["contribution"]:
+        assert f"<td>{value:.4f}</td>" in texts(app)
+
+
+def test_target_removal_and_temperature_are_followed(app):
+    app.button(key="sample-Coat").click().run()
+    app.selectbox[1].select("Shirt").run()
+    assert answer(app) == explained(SAMPLES["Coat"], target="Shirt").summary()
+    (removal,) = app.get("button_group")
+    removal.set_value("zero-state").run()
+    settings = Settings(removal="zero-state")
+    assert answer(app) == explained(SAMPLES["Coat"], target="Shirt", settings=settings).summary()
+    app.select_slider[0].set_value(5.0).run()
+    settings = Settings(tau=5.0, removal="zero-state")
+    assert answer(app) == explained(SAMPLES["Coat"], target="Shirt", settings=settings).summary()
+    assert "temperature 5 instead of the model's own 2" in texts(app)
+    # Another image starts from its own prediction, not from the old target.
+    app.button(key="sample-Bag").click().run()
+    assert app.selectbox[1].value == "Bag"
+
+
+def test_an_upload_is_explained_and_the_preparation_can_be_turned_off(app):
+    data = SAMPLES["Blue t-shirt"].read_bytes()
+    upload(app, data, "shirt.jpg")
+    assert answer(app) == explained(data).summary()
+    assert "shirt.jpg: cropped to the object; longest edge scaled to 28 pixels" in texts(app)
+    app.toggle(key="recipe").set_value(False).run()
+    assert answer(app) == explained(data, recipe=False).summary()
+    assert "shirt.jpg: scaled and cropped at the centre to 28 x 28 pixels; turned grey" in texts(app)
+
+
+def test_the_result_is_always_that_of_the_bytes_in_the_uploader(app):
+    first, second = (SAMPLES[name].read_bytes() for name in ("Coat", "Sandal"))
+    upload(app, first)
+    for step in (20, 100, 60):
+        app.slider(key="steps").set_value(step).run()
+    app.selectbox[1].select("Dress").run()
+    upload(app, second)  # the same name, another picture
+    assert answer(app) == explained(second, settings=Settings(steps=60)).summary()
+    assert app.selectbox[1].value == "Sandal"
+    app.file_uploader(key="upload").set_value(None).run()
+    assert is_empty(app)
+    upload(app, first)
+    assert answer(app) == explained(first, settings=Settings(steps=60)).summary()
+
+
+def test_the_last_choice_counts(app):
+    upload(app, SAMPLES["Coat"].read_bytes())
+    app.button(key="sample-Bag").click().run()
+    assert "sample “Bag”" in texts(app)
+    app.file_uploader(key="upload").set_value(None).run()  # the hidden upload goes; the sample stays
+    assert "sample “Bag”" in texts(app)
+
+
+BAD = {
+    "empty": (b"", "The file is empty"),
+    "cut": (encode(Image.effect_noise((64, 64), 90).convert("RGB"), "JPEG")[:900], "The file is incomplete or damaged"),
+    "text": (b"no picture at all", "not a picture in a known format"),
+    "heic": (b"\0\0\0\x18ftypheic", "a HEIC photo, which cannot be read here; use JPEG"),
+    "bomb": (encode(Image.new("L", (7000, 7000))), "7000 x 7000 pixels, more than the limit of 40 million"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_upload_is_one_sentence_and_the_next_good_one_works(app, kind):
+    data, message = BAD[kind]
+    upload(app, data, "<b>../../x</b>.jpg")
+    assert not app.exception
+    (error,) = app.error
+    assert message in error.value
+    assert not app.get("plotly_chart")
+    assert str(PROJECT) not in error.value
+    good = SAMPLES["Coat"].read_bytes()
+    upload(app, good)
+    assert not app.error
+    assert answer(app) == explained(good).summary()
+
+
+def test_an_animation_is_explained_by_its_first_frame_and_says_so(app):
+    frames = [Image.new("RGB", (40, 40), colour) for colour in ("red", "blue")]
+    upload(app, encode(frames[0], "GIF", save_all=True, append_images=frames[1:]), "x.gif")
+    assert "Only the first of the file's 2 pictures is used." in texts(app)
+
+
+def test_names_are_shown_as_text(app):
+    upload(app, SAMPLES["Coat"].read_bytes(), "<img src=x onerror=alert(1)>.png")
+    raw = " ".join(block.proto.body for block in app.get("html"))
+    assert "<img src=x" not in raw
+    assert "&lt;img src=x" in raw
+
+
+@pytest.fixture
+def other_root(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path / "models"))
+    return tmp_path / "models"
+
+
+def run_again() -> AppTest:
+    return AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
+
+
+def test_without_a_model_the_page_says_what_to_do(other_root):
+    app = run_again()
+    assert not app.exception
+    assert "There is no model yet. Train one" in app.error[0].value
+
+
+def save_other(folder: Path, head: str = "laya", edit: Callable[[torch.nn.Module], None] = lambda model: None) -> None:
+    model = make_model(head)
+    edit(model)
+    from tests.conftest import CLASSES, PREPROCESSING
+
+    checkpoints.save(folder, model, CLASSES, PREPROCESSING, title=folder.name, training={})
+
+
+def test_a_broken_checkpoint_is_named_and_hurts_no_other(other_root):
+    save_other(other_root / "good")
+    save_other(other_root / "unlisted")
+    (other_root / "unlisted" / "config.json").write_text("{")
+    save_other(other_root / "a-damaged")
+    (other_root / "a-damaged" / "model.safetensors").write_bytes(b"\x80 a pickle")
+    app = run_again()
+    assert not app.exception
+    assert (
+        "The model unlisted cannot be used. The config.json of 'unlisted' is not readable JSON" in app.warning[0].value
+    )
+    assert "a pickle under another name" in app.error[0].value
+    app.selectbox(key="model").set_value(next(entry for entry in checkpoints.available() if entry.name == "good")).run()
+    assert not app.error
+    upload(app, SAMPLES["Coat"].read_bytes())
+    assert "carries" in answer(app)
+
+
+def test_a_head_without_attention_is_explained_without_it(other_root):
+    save_other(other_root / "concat", "concat")
+    app = upload(run_again(), SAMPLES["Coat"].read_bytes())
+    assert not app.exception
+    assert "of the evidence" in answer(app)
+    assert app.get("button_group")[0].options == ["zero-term", "zero-state"]
+    assert not app.select_slider
+
+
+def test_no_evidence_is_said_and_not_drawn_as_some(other_root):
+    save_other(other_root / "blank", edit=lambda model: torch.nn.init.zeros_(model.head.classifier.weight))
+    app = upload(run_again(), SAMPLES["Coat"].read_bytes())
+    assert not app.exception
+    assert "No evidence for" in app.info[0].value
+    assert "not defined" in texts(app)
