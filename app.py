@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-st.set_page_config(page_title="LAYA", page_icon=":material/layers:", layout="wide")
-st.navigation(
-    [st.Page("pages/inspect.py", title="Inspect", icon=":material/layers:", default=True)], position="top"
-).run()
+# A picture of ours as icon: for a symbol by name the browser would ask a font service.
+st.set_page_config(page_title="LAYA", page_icon="laya/ui/favicon.svg", layout="wide")
+st.navigation([st.Page("pages/inspect.py", title="Inspect", default=True)], position="top").run()

@@ -52,7 +52,10 @@ with right:
         with answer:
             report.answer(result, checkpoint.model.head.tau)
         st.plotly_chart(
-            plots.depth_chart(result.layers, result.scores, result.measured), key="depth", config=theme.CHART
+            plots.depth_chart(result.layers, result.scores, result.measured),
+            key="depth",
+            config=theme.CHART,
+            alt=result.summary(),
         )
         report.chart_notes(result)
         predictions, agreement = st.columns(2, gap="large")

@@ -35,7 +35,9 @@ def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | No
         max_upload_size=MAX_BYTES >> 20,
         help=limits + " It stays in the memory of your session and is never stored.",
     )
-    with st.popover("Take a photo", icon=":material/photo_camera:", width="stretch"):
+    with st.popover(
+        "Take a photo", icon=":material/photo_camera:", width="stretch", key="camera-open", on_change="rerun"
+    ):
         photo = st.camera_input(
             "Camera", key="camera", on_change=_switch, args=("camera",), label_visibility="collapsed"
         )
@@ -66,6 +68,7 @@ def _switch(widget: str) -> None:
     """A file came into a widget, or left it; leaving matters only if that widget's image is shown."""
     if st.session_state.get(widget) is not None:
         st.session_state["source"] = widget
+        st.session_state["camera-open"] = False  # the photo is taken: make room for what it shows
     elif st.session_state.get("source") == widget:
         del st.session_state["source"]
 

@@ -1,0 +1,36 @@
+# The app in a container.
+#
+#   docker build -t laya .                                                                  CPU, small
+#   docker build -t laya --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu130 .   CUDA
+#   docker run --rm -p 8501:8501 laya                                                       (CUDA: add --gpus all)
+FROM python:3.11-slim
+
+# PyPI's Linux wheels of torch bring CUDA with them; PyTorch's own index has the small CPU ones.
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+
+ENV PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+
+WORKDIR /app
+
+# Dependencies first: they change less often than the code.
+RUN pip install --index-url "${TORCH_INDEX}" "torch>=2.6" "torchvision>=0.21"
+COPY requirements.txt ./
+RUN pip install -r requirements.txt
+
+COPY .streamlit ./.streamlit
+COPY laya ./laya
+COPY pages ./pages
+COPY checkpoints ./checkpoints
+COPY app.py ./
+
+RUN useradd --create-home --uid 10001 laya
+USER laya
+
+EXPOSE 8501
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8501/_stcore/health', timeout=4)"]
+
+CMD ["streamlit", "run", "app.py", "--server.address=0.0.0.0", "--server.port=8501", "--server.headless=true"]

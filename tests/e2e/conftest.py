@@ -1,0 +1,105 @@
+"""The real app in a process of its own, and a real browser. Without Chromium these tests skip; in CI they fail."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.conftest import PROJECT
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--use-fake-device-for-media-stream",  # a test pattern instead of a camera
+    "--use-fake-ui-for-media-stream",
+]
+
+
+expect.set_options(timeout=30_000)  # a cold start on a small machine
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        reason = "no Chromium here (Debian: apt-get install chromium)"
+        if os.environ.get("LAYA_REQUIRE_BROWSER"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as play:
+        started = play.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running app; its output must hold no traceback at the end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path_factory.mktemp("app") / "log"
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command += ["--server.address", "127.0.0.1", "--server.headless", "true"]
+    with log.open("w") as output:
+        process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(240):
+            time.sleep(0.25)
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                if process.poll() is not None:
+                    break
+        else:
+            pytest.fail("the app did not start: " + log.read_text())
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+    assert "Traceback" not in log.read_text()
+
+
+@pytest.fixture(params=["desktop", "phone"])
+def page(request: pytest.FixtureRequest, browser: Browser, url: str) -> Iterator[Page]:
+    """The open app at two sizes; it may ask only this machine for anything, and may not raise in the browser."""
+    size = {"desktop": (1440, 900), "phone": (390, 844)}[request.param]
+    theme = {"desktop": "light", "phone": "dark"}[request.param]
+    opened = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
+    opened.set_default_timeout(30_000)
+    faults: list[str] = []
+    outside: list[str] = []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.on("request", lambda asked: outside.append(asked.url) if is_outside(asked.url) else None)
+    opened.goto(url, wait_until="domcontentloaded")
+    yield opened
+    wide = opened.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
+    opened.close()
+    assert faults == []
+    assert outside == []
+    assert not wide, "the page scrolls sideways"
+
+
+def is_outside(address: str) -> bool:
+    return not address.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
