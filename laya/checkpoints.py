@@ -312,7 +312,7 @@ def _check_fit(name: str, expected: dict[str, "torch.Tensor"], given: dict[str, 
     if missing or surplus:
         lacks = f"lack {missing[0]!r}" if missing else f"have {surplus[0]!r} too many"
         raise LayaError(f"The weights of {name!r} do not fit its config.json: they {lacks}.")
-    for key, tensor in given.items():
+    for key, tensor in sorted(given.items()):
         if tensor.shape != expected[key].shape:
             raise LayaError(
                 f"The weights of {name!r} do not fit its config.json: {key!r} has the shape {tuple(tensor.shape)}, "

@@ -1,8 +1,7 @@
 """Shared fixtures. No test reaches the network: a connection to anything but this machine raises."""
 
 import io
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,24 +15,12 @@ from laya.checkpoints import Checkpoint
 from laya.heads import build_head
 from laya.images import Preprocessing
 from laya.model import LayaClassifier
+from tests.unplugged import unplug
 
-LOCAL = ("127.0.0.1", "::1", "localhost", "0.0.0.0")
 PROJECT = Path(__file__).parent.parent
 
 
-@pytest.fixture(autouse=True, scope="session")
-def unplugged() -> Iterator[None]:
-    """Only this machine can be reached."""
-    connect = socket.socket.connect
-
-    def guarded(self: socket.socket, address: object) -> None:
-        if isinstance(address, tuple) and address[0] not in LOCAL:
-            raise OSError(f"a test tried to reach {address}")
-        connect(self, address)  # type: ignore[arg-type]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(socket.socket, "connect", guarded)
-        yield
+unplug()
 
 
 def make_model(

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import version
 
@@ -28,8 +30,6 @@ def test_every_import_is_a_declared_dependency():
                 imported |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module.split(".")[0])
-    import sys
-
     third_party = {distribution.get(name, name) for name in imported - sys.stdlib_module_names - {"laya"}}
     assert third_party <= declared
     assert next(line for line in lines if line.startswith("torch>=")) >= "torch>=2.6"  # safe loading, CASES H16
@@ -46,3 +46,19 @@ def test_the_upload_limit_is_stated_once_in_effect():
     assert config["browser"]["gatherUsageStats"] is False
     assert config["client"]["showErrorDetails"] == "none"
     assert config["server"].get("enableXsrfProtection", True) is True
+
+
+def test_the_whole_way_needs_no_network():
+    """In a process of its own, so that imports are included, with every outside address refused."""
+    sample = PROJECT / "checkpoints" / "fashion-mnist-mlp" / "samples" / "05_coat.png"
+    command = ["tests.unplugged", "laya", "explain", str(sample), "--model", "fashion-mnist-mlp", "--json"]
+    done = subprocess.run([sys.executable, "-m", *command], cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert '"target": "Coat"' in done.stdout
+
+
+def test_the_network_guard_works():
+    code = "from tests.unplugged import unplug; unplug(); import urllib.request as u; u.urlopen('http://example.com')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True)
+    assert "UNPLUGGED: something tried to reach example.com" in done.stderr

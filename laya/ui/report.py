@@ -14,7 +14,8 @@ from laya.ui.analysis import Analysis, thumbnail
 
 def pictures(name: str, seen: Analysis) -> None:
     """The image as it was chosen and as the model sees it, side by side."""
-    given, model = st.columns(2, wrap=False)
+    with st.container(key="pictures"):
+        given, model = st.columns(2, wrap=False)
     given.image(thumbnail(seen.picture.image), caption="as given", width="stretch", alt=f"The image {name}")
     model.image(
         thumbnail(seen.prepared.image), caption="as the model sees it", width="stretch", alt="The model's input"

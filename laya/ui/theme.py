@@ -27,11 +27,14 @@ _STYLE = """<style>
 .st-key-samples-large [class*="st-key-sample-"] button { width: 6.4rem; padding: .5rem .2rem; }
 .st-key-samples-large [class*="st-key-sample-"] button p { font-size: .8rem; }
 .st-key-samples-large [class*="st-key-sample-"] button img { height: 72px !important; width: 72px; }
+.st-key-pictures img { aspect-ratio: 1; object-fit: contain; }
 .laya-eyebrow { font-size: .85rem; opacity: .75; margin: 0 0 .15rem; }
 .laya-verdict { font-size: 1.32rem; line-height: 1.4; font-weight: 600; margin: 0; min-height: 3.6rem; }
+.laya-scroll { overflow-x: auto; }
 .laya-table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 .laya-table th { text-align: left; font-weight: 600; opacity: .8; }
 .laya-table th, .laya-table td { padding: .34rem .6rem .34rem 0; border-bottom: 1px solid rgba(128, 140, 160, .28); }
+.laya-table td:first-child { min-width: 6.5rem; }
 .laya-table td + td, .laya-table th + th { text-align: right; font-variant-numeric: tabular-nums; padding-right: 0;
   padding-left: .6rem; }
 .laya-dot { display: inline-block; width: .7rem; height: .7rem; border-radius: 2px; margin-right: .5rem; }
@@ -92,7 +95,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[
         cells = [dot + html.escape(row[0]), *(html.escape(cell) for cell in row[1:])]
         body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
     titles = "".join(f"<th>{title}</th>" for title in head)
-    st.html(f'<table class="laya-table"><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>')
+    st.html(
+        '<div class="laya-scroll"><table class="laya-table">'
+        f"<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def note(text: str) -> None:
