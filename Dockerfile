@@ -27,7 +27,7 @@ COPY checkpoints ./checkpoints
 COPY app.py ./
 
 RUN useradd --create-home --uid 10001 laya
-USER laya
+USER 10001
 
 EXPOSE 8501
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 \
