@@ -39,6 +39,7 @@ class Checkpoint:
     classes : K names in label order; this order stands nowhere else.
     preprocessing : how a picture becomes the model's input.
     weights : SHA-256 of the weights file, hexadecimal.
+    identity : SHA-256 of config.json, which names the weights' hash: equal only if everything is equal.
     device : where the model lies.
     """
 
@@ -47,6 +48,7 @@ class Checkpoint:
     classes: tuple[str, ...]
     preprocessing: "Preprocessing"
     weights: str
+    identity: str
     device: "torch.device"
 
 
@@ -84,15 +86,19 @@ def summary(folder: Path) -> Summary:
         weights = folder / WEIGHTS
         if not weights.is_file():
             raise LayaError(_no_weights(folder))
-        measured = read_metrics(folder)
+        title, accuracy = settings.get("title", ""), read_metrics(folder).get("accuracy")
+        if not isinstance(title, str) or not title.isprintable():
+            raise LayaError(f"The config.json of {folder.name!r} has no usable 'title'.")
+        if accuracy is not None and not (isinstance(accuracy, (int, float)) and 0 <= accuracy <= 1):
+            raise LayaError(f"The metrics.json of {folder.name!r} has no usable 'accuracy'.")
         return Summary(
             name=folder.name,
             folder=folder,
-            title=settings.get("title", ""),
+            title=title,
             backbone=settings["backbone"]["name"],
             head=settings["head"]["name"],
             classes=len(settings["classes"]),
-            accuracy=measured.get("accuracy"),
+            accuracy=accuracy,
             megabytes=weights.stat().st_size / 1e6,
         )
     except LayaError as error:
@@ -107,10 +113,11 @@ def find(name: str) -> Path:
     LayaError
         There is no such checkpoint; the message lists those that exist.
     """
-    if "/" not in name and (root() / name / CONFIG).is_file():
+    # os.path instead of Path: a name that is too long for a path is simply not there.
+    if name and "/" not in name and os.path.isfile(root() / name / CONFIG):  # noqa: PTH113
         return root() / name
-    if Path(name).is_dir():
-        return Path(name)
+    if name and os.path.isdir(name):  # noqa: PTH112
+        return Path(name).resolve()
     raise unknown("checkpoint", name, (entry.name for entry in available()))
 
 
@@ -136,16 +143,17 @@ def read_config(folder: Path) -> dict[str, Any]:
     if broken:
         raise LayaError(f"The config.json of {folder.name!r} has no usable {broken[0]!r}.")
     classes = settings["classes"]
-    if len(classes) < 2 or not all(isinstance(name, str) and name for name in classes):
-        raise LayaError(f"The config.json of {folder.name!r} needs at least 2 class names.")
+    if len(classes) < 2 or not all(isinstance(name, str) and name and name.isprintable() for name in classes):
+        raise LayaError(f"The config.json of {folder.name!r} needs at least 2 class names of printable characters.")
     if len(set(classes)) < len(classes):
         raise LayaError(f"The config.json of {folder.name!r} names a class twice.")
     return settings
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
-    """The metrics.json of a checkpoint folder, or an empty dict where there is none."""
-    return _json(folder, METRICS) if (folder / METRICS).is_file() else {}
+    """The metrics.json of a checkpoint folder; an empty dict where there is none, or one of other weights."""
+    measured = _json(folder, METRICS) if (folder / METRICS).is_file() else {}
+    return measured if measured.get("weights_sha256") == read_config(folder)["weights_sha256"] else {}
 
 
 def samples(name: str) -> dict[str, Path]:
@@ -195,13 +203,17 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
         backbone = build_backbone(settings["backbone"]["name"], settings["backbone"]["options"])
         head = build_head(settings["head"]["name"], backbone.widths, len(classes), settings["head"]["options"])
         model = LayaClassifier(backbone, head)
+    preprocessing = Preprocessing.from_dict(settings["preprocessing"])
+    if not backbone.accepts(preprocessing.channels, preprocessing.size):
+        raise LayaError(f"The preprocessing of {folder.name!r} gives pictures that its backbone cannot read.")
     _check_fit(folder.name, model.state_dict(), tensors)
     if digest != settings["weights_sha256"]:
         raise LayaError(f"The weights of {folder.name!r} are not the ones that its config.json names; copy both again.")
     model.load_state_dict(tensors, strict=True, assign=True)
     device = device or pick_device()
     model = model.to(device).eval().requires_grad_(False)
-    return Checkpoint(folder.name, model, classes, Preprocessing.from_dict(settings["preprocessing"]), digest, device)
+    identity = hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()
+    return Checkpoint(folder.name, model, classes, preprocessing, digest, identity, device)
 
 
 def save(
@@ -247,22 +259,31 @@ def write_json(file: Path, value: Any) -> None:
 
 
 def write(file: Path, data: bytes) -> None:
-    """Replace a file in one step: a reader sees the old one or the new one, never a part."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Replace a file in one step: a reader sees the old one or the new one, never a part.
+
+    Raises
+    ------
+    LayaError
+        It cannot be written there.
+    """
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(file)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise LayaError(f"{file.name!r} cannot be written there: {error.strerror or error}.") from error
 
 
 def _json(folder: Path, name: str) -> dict[str, Any]:
     try:
-        value = json.loads((folder / name).read_text(encoding="utf-8"))
+        value = json.loads((folder / name).read_text(encoding="utf-8"), parse_constant=_no_constant)
     except FileNotFoundError as error:
         raise LayaError(f"{folder.name!r} has no {name}, so it is not a checkpoint.") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -270,6 +291,10 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise LayaError(f"The {name} of {folder.name!r} is not a JSON object.")
     return value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _weights(folder: Path) -> bytes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -46,7 +47,11 @@ def list_(as_json: Json = False) -> None:
     for entry in entries:
         accuracy = "" if entry.accuracy is None else f"{entry.accuracy:.4f}"
         table.add_row(
-            entry.name, entry.problem or entry.title, str(entry.classes or ""), accuracy, f"{entry.megabytes:.1f}"
+            escape(entry.name),
+            escape(entry.problem or entry.title),
+            str(entry.classes or ""),
+            accuracy,
+            f"{entry.megabytes:.1f}",
         )
     Console().print(table if entries else "No checkpoints yet; make one with: python -m laya train --help")
 
@@ -66,10 +71,10 @@ def explain(
     """Predict one image and show how much each layer counted."""
     if out is not None and out.suffix not in (".json", ".html"):
         raise LayaError(f"--out takes a file that ends in .json or .html, not {out.name!r}.")
-    from laya import checkpoints, explanation
+    from laya import checkpoints, explanation, images
     from laya.attribution import Settings
 
-    data = explanation.read_file(image)
+    data = images.read_bytes(image)
     result = explanation.explain(
         checkpoints.load(model),
         data,
@@ -80,15 +85,15 @@ def explain(
     if out is not None:
         _write_explanation(out, result)
     if as_json:
-        _print(result.to_dict())
+        typer.echo(result.to_json())
         return
     console = Console()
     name, probability = result.predictions[0]
-    console.print(f"[bold]{name}[/bold], {probability:.1%}. {result.summary()}\n", highlight=False)
+    console.print(f"{name}, {probability:.1%}. {result.summary()}\n", highlight=False, markup=False)
     columns = [*result.scores, result.measured]
     table = _table("layer", *(scores.label for scores in columns))
     for i, layer in enumerate(result.layers):
-        table.add_row(layer, *(f"{scores.values[i]:.3f}" for scores in columns))
+        table.add_row(escape(layer), *(f"{scores.values[i]:.3f}" for scores in columns))
     ranks = [result.faithfulness[scores.method].spearman for scores in result.scores]
     table.add_section()
     table.add_row("faithfulness", *("not defined" if rank is None else f"{rank:.2f}" for rank in ranks), "")
@@ -101,7 +106,7 @@ def evaluate(
     data: Data,
     limit: Annotated[int | None, typer.Option(min=1, help="Use only so many images, drawn at random.")] = None,
     removed: Removed = "zero-term",
-    seed: Annotated[int, typer.Option(help="Of the draw, the random control and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the draw, the random control and the bootstrap.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Measure accuracy, attention and faithfulness on a data set."""
@@ -134,6 +139,7 @@ def evaluate(
         f"{result['model']} on {result['n']:,} images: accuracy {result['accuracy']:.4f}, "
         f"macro-F1 {result['macro_f1']:.4f}\n",
         highlight=False,
+        markup=False,
     )
     table = _table("layer scores", "faithfulness (Spearman)", "images with a rank", "Deletion@1", caption=removed)
     for method, row in result["faithfulness"].items():
@@ -162,9 +168,7 @@ def train(
     command = shlex.join(["python", "-m", "laya", *(arg for arg in sys.argv[1:] if arg != "--resume")])
     with _progress() as on_progress:
         recipe.run(settings, out, resume=resume, command=command, on_progress=on_progress)
-    Console().print(
-        f"The checkpoint {out.name!r} is ready: python -m laya explain IMAGE --model {out}", highlight=False
-    )
+    typer.echo(f"The checkpoint {out.name!r} is ready: python -m laya explain IMAGE --model {shlex.quote(str(out))}")
 
 
 @app.command()
@@ -204,6 +208,8 @@ def main() -> None:
         _fail("Stopped.", status=130)
     except BrokenPipeError:
         sys.stderr.close()
+    except OSError as error:  # the disk is full, a folder may not be entered, ...
+        _fail(f"{error.strerror or error}; check the file, the folder and its permissions.")
 
 
 def _fail(message: str, status: int = 2) -> None:
@@ -219,7 +225,7 @@ def _write_explanation(file: Path, result: "Explanation") -> None:
     from laya import checkpoints, plots
 
     if file.suffix == ".json":
-        checkpoints.write_json(file, result.to_dict())
+        checkpoints.write(file, (result.to_json() + "\n").encode())
     else:
         chart = plots.depth_chart(result.layers, result.scores, result.measured, title=result.summary())
         checkpoints.write(file, chart.to_html(include_plotlyjs=True).encode())

@@ -45,17 +45,26 @@ class ImageSet:
         return len(self.labels)
 
     def matched_to(self, classes: Sequence[str]) -> "ImageSet":
-        """The same pictures, labelled in a checkpoint's class order; names match whatever their case and punctuation.
+        """The same pictures, labelled in a checkpoint's class order.
+
+        A name matches itself, or else the one that differs from it in case and punctuation alone.
 
         Raises
         ------
         LayaError
-            The two sets of class names differ; the message lists the difference.
+            The two sets of class names differ, the message lists the difference, or a name could mean two classes.
         """
-        wanted = {_slug(name): index for index, name in enumerate(classes)}
-        surplus = [name for name in self.classes if _slug(name) not in wanted]
-        given = {_slug(name) for name in self.classes}
-        missing = [name for name in classes if _slug(name) not in given]
+        index = {name: number for number, name in enumerate(classes)}
+        given = [name for name in self.classes if name not in index]
+        rest = [name for name in classes if name not in self.classes]
+        by_slug = {_slug(name): name for name in rest}
+        if len(by_slug) < len(rest) or len({_slug(name) for name in given}) < len(given):
+            raise LayaError(
+                f"The classes {', '.join(map(repr, [*given, *rest]))} cannot be told apart; name them exactly."
+            )
+        surplus = [name for name in given if _slug(name) not in by_slug]
+        matched = {name: by_slug[_slug(name)] for name in given if name not in surplus}
+        missing = [name for name in rest if name not in matched.values()]
         if surplus:
             raise LayaError(
                 f"The model does not know the class {', '.join(map(repr, surplus))}; it knows {', '.join(classes)}."
@@ -65,7 +74,7 @@ class ImageSet:
                 f"The data has no class {', '.join(map(repr, missing))}; if there are no pictures of it, "
                 "add an empty folder of that name."
             )
-        order = np.array([wanted[_slug(name)] for name in self.classes], dtype=np.int64)
+        order = np.array([index[matched.get(name, name)] for name in self.classes], dtype=np.int64)
         return replace(self, classes=tuple(classes), labels=order[self.labels])
 
     def subset(self, indices: np.ndarray) -> "ImageSet":
@@ -115,7 +124,7 @@ def open_dataset(path: str, split: Split = "test") -> ImageSet:
     if path in KNOWN:
         return KNOWN[path].open(split)
     folder = Path(path)
-    if not folder.is_dir():
+    if not path or not os.path.isdir(folder):  # noqa: PTH112  # Path.is_dir raises for a name that is too long
         raise LayaError(f"{path!r} is neither a folder nor a known data set; known: {', '.join(KNOWN)}.")
     if {"train", "test"} <= {child.name for child in folder.iterdir() if child.is_dir()}:
         return replace(_folder(folder / split), split=split)
@@ -143,7 +152,7 @@ def _folder(folder: Path) -> ImageSet:
         name=folder.name,
         classes=tuple(listing.classes),
         labels=np.array(listing.targets, dtype=np.int64),
-        load=lambda index: images.read(files[index].read_bytes()).image,
+        load=lambda index: images.read(images.read_bytes(files[index])).image,
         sources=[str(file.relative_to(folder)) for file in files],
     )
 
@@ -163,7 +172,7 @@ class KnownDataset:
 
 
 def _cache() -> Path:
-    return Path(os.environ.get("LAYA_DATA", Path.home() / ".cache" / "laya"))
+    return Path(os.environ.get("LAYA_DATA") or Path.home() / ".cache" / "laya")
 
 
 def _fashion_mnist(split: Split) -> ImageSet:

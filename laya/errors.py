@@ -14,3 +14,16 @@ def unknown(what: str, name: str, known: Iterable[str]) -> LayaError:
     close = get_close_matches(name, names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return LayaError(f"There is no {what} called {name!r}.{hint} Known: {', '.join(names) or 'none'}.")
+
+
+def check_width(value: int, what: str) -> int:
+    """The size itself, if a layer can have it.
+
+    Raises
+    ------
+    LayaError
+        Not a whole number from 1 to 65,536.
+    """
+    if type(value) is not int or not 1 <= value <= 65_536:
+        raise LayaError(f"{what[0].upper()}{what[1:]} must be a whole number from 1 to 65536, not {value!r}.")
+    return value

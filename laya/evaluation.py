@@ -18,6 +18,7 @@ from laya.model import evaluating
 from laya.progress import OnProgress, silent
 
 BATCH = 256
+FIGURES = ("accuracy", "macro_f1")
 
 
 def evaluate(
@@ -68,6 +69,8 @@ def evaluate(
             if prepared:
                 x = images.to_tensor(prepared, checkpoint.preprocessing).to(checkpoint.device)
                 trace = model.trace(x, tau=settings.tau)
+                if not trace.logits.isfinite().all():
+                    raise LayaError(f"The model {checkpoint.name!r} gives values that are not numbers.")
                 target = trace.logits.argmax(-1)
                 for method in methods:
                     scores[method.id].append(_numpy(method.compute(model, trace, target, settings)))
@@ -118,7 +121,7 @@ def verify(name: str, *, on_progress: OnProgress = silent, tolerance: float = 2e
     Parameters
     ----------
     name : a checkpoint.
-    tolerance : on accuracy, macro-F1 and mean alpha; another machine's arithmetic may turn a few images.
+    tolerance : on each figure; another machine's arithmetic may turn a few images.
 
     Raises
     ------
@@ -132,22 +135,33 @@ def verify(name: str, *, on_progress: OnProgress = silent, tolerance: float = 2e
     except LayaError as error:
         return [Check(str(error), False)]
     checks = [Check(f"loads strictly, weights {checkpoint.weights[:12]}", True)]
-    if not card:
-        return [*checks, Check("has no metrics.json to compare with", None)]
     try:
-        if card["split"] != "test":
-            raise LayaError("its figures are from held-back training images, which are not told apart afterwards")
-        data = open_dataset(card["data"])
+        stated = {name: card[name] for name in ("data", "split", *FIGURES, "alpha_mean", "faithfulness")}
+    except KeyError as error:
+        return [*checks, Check(f"has no metrics.json of these weights with {error} to compare with", None)]
+    if stated["split"] != "test":
+        text = "figures are from held-back training images, which are not told apart afterwards"
+        return [*checks, Check(text, None)]
+    try:
+        data = open_dataset(stated["data"])
     except LayaError as error:
         return [*checks, Check(f"figures not measured again: {error}", None)]
-    again = evaluate(checkpoint, data, on_progress=on_progress)
-    for figure in ("accuracy", "macro_f1"):
-        off = abs(again[figure] - card[figure])
-        text = f"{figure} {again[figure]:.4f} on {again['n']:,} images, {card[figure]:.4f} on the card"
-        checks.append(Check(text, off <= tolerance))
-    if card["alpha_mean"]:
-        off = max(abs(a - b) for a, b in zip(again["alpha_mean"], card["alpha_mean"], strict=True))
+    try:
+        again = evaluate(checkpoint, data, on_progress=on_progress)
+    except LayaError as error:
+        return [*checks, Check(str(error), False)]
+    for name in FIGURES:
+        text = f"{name} {again[name]:.4f} on {again['n']:,} images, {stated[name]:.4f} on the card"
+        checks.append(Check(text, abs(again[name] - stated[name]) <= tolerance))
+    if stated["alpha_mean"]:
+        off = max(abs(a - b) for a, b in zip(again["alpha_mean"], stated["alpha_mean"], strict=True))
         checks.append(Check(f"mean attention within {off:.1e} of the card", off <= tolerance))
+    ranks = [
+        (row["spearman"]["mean"], stated["faithfulness"][method]["spearman"]["mean"])
+        for method, row in again["faithfulness"].items()
+    ]
+    off = max(abs(a - b) for a, b in ranks if a is not None and b is not None)
+    checks.append(Check(f"faithfulness within {off:.1e} of the card", off <= tolerance))
     return checks
 
 

@@ -1,5 +1,6 @@
 """One image in, one :class:`Explanation` out: the only thing that pages and the command line show."""
 
+import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -76,11 +77,6 @@ class Explanation:
         return self.classes[self.target]
 
     @property
-    def predicted(self) -> int:
-        """The most likely class, an index into ``classes``."""
-        return max(range(len(self.classes)), key=self.probabilities.__getitem__)
-
-    @property
     def predictions(self) -> list[tuple[str, float]]:
         """All classes with their probabilities, most likely first."""
         return sorted(zip(self.classes, self.probabilities, strict=True), key=lambda pair: -pair[1])
@@ -109,19 +105,28 @@ class Explanation:
             "seconds": asdict(self.seconds),
         }
 
+    def to_json(self) -> str:
+        """:meth:`to_dict` as JSON text; numbers that are none cannot occur in it."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
     def summary(self) -> str:
         """One or two sentences in plain words: where the weight lies, and whether that layer really matters."""
+        layers = range(len(self.layers))
         leader = self.scores[0]
-        share = leader.shares
-        top = max(range(len(share)), key=share.__getitem__)
         carried = "attention" if leader.method == "alpha" else "evidence"
-        words = f"Layer {top + 1} of {len(self.layers)} carries {_percent(share[top])} of the {carried}; "
+        top = max(layers, key=leader.shares.__getitem__)
+        if leader.shares[top] <= 0:  # signed evidence, none of it for the target
+            top = max(layers, key=lambda i: abs(leader.shares[i]))
+            words = f"No layer speaks for “{self.target_name}”; layer {top + 1} of {len(self.layers)} speaks most "
+            words += "against it: "
+        else:
+            words = f"Layer {top + 1} of {len(self.layers)} carries {_percent(leader.shares[top])} of the {carried}; "
         words += f"removing it {_cost(self.effect[top])} in “{self.target_name}”."
-        worst = max(range(len(self.effect)), key=self.effect.__getitem__)
-        if max(abs(effect) for effect in self.effect) < 0.005:
+        strongest = max(layers, key=lambda i: abs(self.effect[i]))
+        if abs(self.effect[strongest]) < 0.005:
             words += " No single layer is decisive here: whichever is removed, the others carry the decision."
-        elif worst != top and self.effect[worst] > self.effect[top]:
-            words += f" Removing layer {worst + 1} matters most: it {_cost(self.effect[worst])}."
+        elif abs(self.effect[strongest]) > abs(self.effect[top]) + 0.005:
+            words += f" Removing layer {strongest + 1} matters most: it {_cost(self.effect[strongest])}."
         return words
 
 
@@ -170,28 +175,14 @@ def explain(
     """
     settings = settings or Settings()
     if isinstance(image, (str, Path)):
-        image = read_file(Path(image))
-    picture = images.read(image).image if isinstance(image, bytes) else image
+        image = images.read_bytes(Path(image))
+    picture = images.read(image).image if isinstance(image, bytes) else images.upright(image)
     prepared = images.prepare(picture, checkpoint.preprocessing, recipe=recipe)
     begin = time.perf_counter()
     trace = trace_image(checkpoint, prepared.image)
     return explain_trace(
         checkpoint, trace, target=target, settings=settings, forward_seconds=time.perf_counter() - begin
     )
-
-
-def read_file(path: Path) -> bytes:
-    """A file's bytes.
-
-    Raises
-    ------
-    LayaError
-        There is no such file, or it cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise LayaError(f"The file {path.name!r} cannot be read: {error.strerror or 'unknown reason'}.") from error
 
 
 def trace_image(checkpoint: Checkpoint, prepared: Image.Image) -> Trace:
@@ -225,6 +216,8 @@ def explain_trace(
     model = checkpoint.model
     if settings.tau is not None:
         trace = model.at_temperature(trace, settings.tau)
+    if not trace.logits.isfinite().all():
+        raise LayaError(f"The model {checkpoint.name!r} gives values that are not numbers for this image.")
     probabilities = trace.logits.double().softmax(-1)[0]
     index = int(probabilities.argmax()) if target is None else _index(checkpoint, target)
     chosen = torch.tensor([index], device=trace.logits.device)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from laya.errors import LayaError, unknown
+from laya.errors import LayaError, check_width, unknown
 
 Removal = Literal["zero-term", "renormalise", "zero-state"]
 REMOVALS: tuple[Removal, ...] = get_args(Removal)
@@ -52,8 +52,10 @@ class Head(nn.Module, ABC):
 
     def __init__(self, widths: Sequence[int], classes: int) -> None:
         super().__init__()
-        if not widths or min(widths) < 1 or classes < 2:
-            raise LayaError("A head needs at least one layer of width 1 or more, and at least 2 classes.")
+        if not widths or classes < 2:
+            raise LayaError("A head needs at least one layer and at least 2 classes.")
+        for width in widths:
+            check_width(width, "a layer's width")
         self.widths = tuple(widths)
         self.classes = classes
         self.options: dict[str, Any] = {}
@@ -106,16 +108,15 @@ class _WeightedHead(Head):
     Raises
     ------
     LayaError
-        ``dim`` below 1 or ``tau`` not above 0.
+        ``dim`` or ``tau`` out of range.
     """
 
     attends = True
 
     def __init__(self, widths: Sequence[int], classes: int, *, dim: int = 96, tau: float = 1.0) -> None:
         super().__init__(widths, classes)
-        if dim < 1 or tau <= 0:
-            raise LayaError("The adapters' width must be at least 1 and tau above 0.")
-        self.tau = tau
+        check_width(dim, "the adapters' width")
+        self.tau = check_tau(tau)
         self.options = {"dim": dim, "tau": tau}
         self.adapters = nn.ModuleList(nn.Linear(width, dim) for width in widths)
         self.classifier = nn.Linear(dim, classes)
@@ -130,7 +131,7 @@ class _WeightedHead(Head):
 
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:
         """Read h_i (B, d_i) out by attention over the layers."""
-        tau = _checked(self.tau if tau is None else tau)
+        tau = self.tau if tau is None else check_tau(tau)
         z = self.adapt(hidden)
         scores = self.score(z) / tau
         alpha = scores.softmax(-1)
@@ -200,6 +201,9 @@ class LayaHead(_WeightedHead):
         psi_width: int | None = None,
     ) -> None:
         super().__init__(widths, classes, dim=dim, tau=tau)
+        check_width(scorer_width, "the scorer's width")
+        if psi_width is not None:
+            check_width(psi_width, "psi's width")
         self.options |= {"scorer_width": scorer_width, "psi_width": psi_width}
         self.psi = nn.Identity() if psi_width is None else nn.Sequential(nn.Linear(dim, psi_width), nn.GELU())
         self.scorer = nn.Sequential(
@@ -296,7 +300,7 @@ def build_head(name: str, widths: Sequence[int], classes: int, options: dict[str
         raise unknown("head", name, HEADS)
     try:
         return HEADS[name](widths, classes, **options)
-    except TypeError as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise LayaError(f"The options {sorted(options)} do not fit the head {name!r}.") from error
 
 
@@ -306,7 +310,14 @@ def _weights(tensor: Tensor | None) -> Tensor:
     return tensor
 
 
-def _checked(tau: float) -> float:
-    if not 0 < tau < float("inf"):
-        raise LayaError(f"The temperature tau must be a number above 0, not {tau}.")
-    return tau
+def check_tau(tau: float) -> float:
+    """The temperature itself, if it is usable.
+
+    Raises
+    ------
+    LayaError
+        Not a number from 0.001 to 1,000,000.
+    """
+    if not isinstance(tau, (int, float)) or not 1e-3 <= tau <= 1e6:
+        raise LayaError(f"The temperature tau must be a number from 0.001 to 1000000, not {tau}.")
+    return float(tau)

@@ -1,8 +1,11 @@
 """Image bytes to a checked RGB picture, to what the model sees, to a tensor. Every upload rule lives here."""
 
+import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,8 +17,14 @@ from laya.errors import LayaError, unknown
 
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 40_000_000
+LONGEST = 2048  # pixels; a longer edge is scaled down once, far above what any model sees
 FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
 ACCEPTED = "JPEG, PNG, WebP, GIF, BMP or AVIF"
+# All that Pillow's decoders raise on a file that is cut off or damaged.
+BROKEN = (
+    *(OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, RuntimeError, OverflowError),
+    *(struct.error, Image.DecompressionBombError),
+)
 BACKGROUND = (255, 255, 255)  # what shines through where a picture is transparent
 
 Recipe = Literal["plain", "garment"]
@@ -53,11 +62,15 @@ class Preprocessing:
     recipe: Recipe = "plain"  # "garment": the preparation that Fashion-MNIST's pictures went through
 
     def __post_init__(self) -> None:
-        numbers = (len(self.mean), len(self.std))
-        if self.channels not in (1, 3) or numbers != (self.channels, self.channels) or min(self.std) <= 0:
-            raise LayaError("Preprocessing needs 1 or 3 channels, with one mean and one positive std for each.")
-        if min(self.size) < 1 or max(self.size) > 4096:
-            raise LayaError("Preprocessing needs an input size between 1 and 4096 pixels.")
+        numbers = (*self.mean, *self.std)
+        if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in numbers) or not all(
+            1e-6 <= value <= 1e6 for value in self.std
+        ):
+            raise LayaError("Preprocessing needs numbers as mean, and numbers from 1e-6 to 1e6 as std.")
+        if self.channels not in (1, 3) or not len(self.mean) == len(self.std) == self.channels:
+            raise LayaError("Preprocessing needs 1 or 3 channels, with one mean and one std for each.")
+        if len(self.size) != 2 or not all(type(edge) is int and 1 <= edge <= 4096 for edge in self.size):
+            raise LayaError("Preprocessing needs an input size of height and width between 1 and 4096 pixels.")
         if self.recipe not in get_args(Recipe):
             raise unknown("preparation", self.recipe, get_args(Recipe))
         if self.interpolation not in _RESAMPLE:
@@ -66,11 +79,14 @@ class Preprocessing:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Preprocessing":
         """The reverse of ``dataclasses.asdict`` after a way through JSON, where tuples become lists."""
-        try:
-            tuples: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-            return cls(**tuples)
-        except (TypeError, AttributeError) as error:
-            raise LayaError("The preprocessing does not have the expected fields.") from error
+        if values.keys() != cls.__dataclass_fields__.keys():
+            raise LayaError(f"The preprocessing must have the fields {', '.join(cls.__dataclass_fields__)}.")
+        if type(values["channels"]) is not int or not all(
+            isinstance(values[name], (list, tuple)) for name in ("size", "mean", "std")
+        ):
+            raise LayaError("The preprocessing needs a whole number of channels and lists as size, mean and std.")
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**fields)
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,20 @@ _RESAMPLE = {
 
 
 # --- bytes -> Picture -------------------------------------------------------------------------------------------------
+
+
+def read_bytes(path: Path) -> bytes:
+    """A file's bytes.
+
+    Raises
+    ------
+    LayaError
+        There is no such file, or it cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise LayaError(f"The file {path.name!r} cannot be read: {error.strerror or 'unknown reason'}.") from error
 
 
 def read(data: bytes) -> Picture:
@@ -123,16 +153,28 @@ def read(data: bytes) -> Picture:
             "scale it down first."
         )
     notes = []
-    frames = getattr(image, "n_frames", 1)
-    if frames > 1:
-        notes.append(f"Only the first of the file's {frames} pictures is used.")
     try:
+        frames = getattr(image, "n_frames", 1)
+        if frames > 1:
+            notes.append(f"Only the first of the file's {frames} pictures is used.")
         image.seek(0)
         image.load()
-        upright = ImageOps.exif_transpose(image)
-    except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
+        picture = upright(image)
+    except BROKEN as error:
         raise LayaError("The file is incomplete or damaged; save or send it again.") from error
-    return Picture(_rgb(upright), tuple(notes))
+    picture.thumbnail((LONGEST, LONGEST))
+    return Picture(picture, tuple(notes))
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """An opened picture as :func:`read` gives it: turned as its EXIF tag says, RGB, on white where it is transparent.
+
+    Raises
+    ------
+    LayaError
+        The colour mode has no fixed range.
+    """
+    return _rgb(ImageOps.exif_transpose(image))
 
 
 def _open(data: bytes) -> Image.Image:
@@ -145,7 +187,7 @@ def _open(data: bytes) -> Image.Image:
             continue
         try:
             return factory(BytesIO(data), "")
-        except (SyntaxError, OSError, ValueError, EOFError, Image.DecompressionBombError):
+        except BROKEN:
             if accept is not None and name != "MPO":
                 raise LayaError("The file is incomplete or damaged; save or send it again.") from None
     raise LayaError(f"The file is {_kind(data)}, which cannot be read here; use {ACCEPTED}.")

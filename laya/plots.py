@@ -1,5 +1,6 @@
 """Plotly figures from plain data; no streamlit, no torch."""
 
+import html
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -29,6 +30,7 @@ def depth_chart(
     """
     many = len(layers) > FEW
     rows = len(scores) if many else 1
+    names = [html.escape(name) for name in layers]  # Plotly reads HTML
     titles = [f"<b>{score.label}</b> ({score.family})" for score in scores] if many else None
     figure = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.06, subplot_titles=titles)
     limits = [share for score in (*scores, measured) for share in score.shares]
@@ -50,7 +52,7 @@ def depth_chart(
             textposition="inside",
             constraintext="none",
             textfont={"size": 13},
-            customdata=list(zip(layers, score.values, strict=True)),
+            customdata=list(zip(names, score.values, strict=True)),
             hovertemplate=f"<b>{score.label}</b> ({score.family})<br>%{{customdata[0]}}<br>"
             f"share %{{y:.1%}}<br>raw %{{customdata[1]:.4g}} {score.unit}<extra></extra>",
             row=number + 1 if many else 1,
@@ -69,7 +71,7 @@ def depth_chart(
                     font={"size": 12},
                 )
     for row in range(1, rows + 1):
-        _reference(figure, layers, measured, 0.42, row)
+        _reference(figure, names, measured, 0.42, row)
     room = 0.06 * (high - low or 1)
     figure.update_yaxes(
         range=[low - room * (low < 0), high + room],
@@ -88,7 +90,7 @@ def depth_chart(
     )
     figure.update_xaxes(title_text="layer, shallow to deep", row=rows, col=1)
     figure.update_layout(
-        title=title,
+        title=None if title is None else html.escape(title),
         height=150 * rows + 90 if many else 430,
         margin={"l": 8, "r": 8, "t": 28 if title is None else 80, "b": 8},
         showlegend=False,
@@ -99,7 +101,7 @@ def depth_chart(
     return figure
 
 
-def _reference(figure: go.Figure, layers: Sequence[str], measured: LayerScores, half: float, row: int) -> None:
+def _reference(figure: go.Figure, names: Sequence[str], measured: LayerScores, half: float, row: int) -> None:
     """The measured effect: a line across each layer's group and a diamond on it, readable on light and on dark."""
     for i, share in enumerate(measured.shares):
         figure.add_scatter(
@@ -112,7 +114,7 @@ def _reference(figure: go.Figure, layers: Sequence[str], measured: LayerScores, 
             col=1,
         )
     figure.add_scatter(
-        x=list(range(len(layers))),
+        x=list(range(len(names))),
         y=measured.shares,
         mode="markers",
         cliponaxis=False,
@@ -123,7 +125,7 @@ def _reference(figure: go.Figure, layers: Sequence[str], measured: LayerScores, 
             "color": measured.colour,
             "line": {"color": "#FFFFFF", "width": 2},
         },
-        customdata=list(zip(layers, measured.values, strict=True)),
+        customdata=list(zip(names, measured.values, strict=True)),
         hovertemplate=f"<b>{measured.label}</b> (measured)<br>%{{customdata[0]}}<br>share %{{y:.1%}}<br>"
         f"raw %{{customdata[1]:.4g}} {measured.unit}<extra></extra>",
         row=row,
@@ -147,7 +149,7 @@ def prediction_chart(predictions: Sequence[tuple[str, float]], target: str, *, m
     figure = go.Figure(
         go.Bar(
             x=values,
-            y=names,
+            y=[html.escape(name) for name in names],
             orientation="h",
             marker={"color": [ACCENT if name == target else GREY for name in names], "cornerradius": 3},
             text=[f"{value:.1%}" for value in values],
@@ -164,4 +166,4 @@ def prediction_chart(predictions: Sequence[tuple[str, float]], target: str, *, m
 
 def _wrapped(layers: Sequence[str]) -> list[str]:
     """Layer names over two lines: "hidden layer 2, 256 units" breaks at the comma."""
-    return [name.replace(", ", "<br>") for name in layers]
+    return [html.escape(name).replace(", ", "<br>") for name in layers]

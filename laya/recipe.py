@@ -65,14 +65,14 @@ def run(
             if done
             else f"There is no interrupted training in {out.name!r}; leave --resume out."
         )
-    data = open_dataset(config.data, "train")
+    data, test = open_dataset(config.data, "train"), open_dataset(config.data, "test")
+    test.matched_to(data.classes)  # raises now, not after the training
     known = KNOWN.get(config.data)
-    preprocessing = known.preprocessing if known else Preprocessing()
+    preprocessing = known.preprocessing if known else _plain(config)
     result = train(config, data, preprocessing, state, resume=resume, on_progress=on_progress)
 
     checkpoints.save(out, result.model, data.classes, preprocessing, title=title, training=asdict(config))
     checkpoint = checkpoints.load(str(out))
-    test = open_dataset(config.data, "test")
     if test.split is None:  # the same pictures as for training, but for those that were held back
         test = data.subset(result.held)
     metrics = evaluate(checkpoint, test, on_progress=on_progress)
@@ -82,11 +82,26 @@ def run(
         "validation_accuracy": result.best.validation_accuracy,
         "seconds": sum(epoch.seconds for epoch in result.history),
     }
-    metrics |= {"data": config.data, "split": test.split or "validation", "training": history}
+    metrics |= {
+        "data": config.data,
+        "split": test.split or "validation",
+        "weights_sha256": checkpoint.weights,
+        "training": history,
+    }
     checkpoints.write_json(out / checkpoints.METRICS, metrics)
     card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=_machine())
     checkpoints.write(out / checkpoints.CARD, card.encode())
     state.unlink(missing_ok=True)
+
+
+def _plain(config: TrainingConfig) -> Preprocessing:
+    """Pictures of a folder as the backbone wants them: its input shape, or 28 x 28 grey."""
+    shape = config.backbone_options.get("input_shape", [1, 28, 28])
+    try:
+        channels, height, width = shape
+        return Preprocessing(size=(height, width), channels=channels, mean=(0.0,) * channels, std=(1.0,) * channels)
+    except (TypeError, ValueError) as error:
+        raise LayaError(f"The input_shape must be [channels, height, width], not {shape!r}.") from error
 
 
 def _machine() -> str:

@@ -8,13 +8,14 @@ from typing import Any, get_origin, get_type_hints
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as serialise
 from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 
 from laya import images
 from laya.backbones import build_backbone
+from laya.checkpoints import write
 from laya.datasets import ImageSet
 from laya.device import pick_device
 from laya.errors import LayaError, unknown
@@ -52,13 +53,15 @@ class TrainingConfig:
     seed: int = 0  # of the initial weights, the held-back images, the order, dropout and augmentation
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or self.batch_size < 1 or self.learning_rate <= 0 or self.patience < 0:
+        if self.epochs < 1 or self.batch_size < 1 or not 0 < self.learning_rate < 1e3 or self.patience < 0:
             raise LayaError("epochs and batch_size must be at least 1, learning_rate above 0 and patience at least 0.")
-        if not (0 <= self.label_smoothing < 1 and 0 < self.validation < 1 and self.weight_decay >= 0):
+        if not (0 <= self.label_smoothing < 1 and 0 < self.validation < 1 and 0 <= self.weight_decay < 1e3):
             raise LayaError("label_smoothing must lie in [0, 1), validation in (0, 1), weight_decay at or above 0.")
+        if not 0 <= self.seed < 2**32:
+            raise LayaError("seed must be a whole number from 0 to 4294967295.")
         for name in self.augment:
             if name not in AUGMENTATIONS:
-                raise unknown("augmentation", name, AUGMENTATIONS)
+                raise unknown("augmentation", str(name), AUGMENTATIONS)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
@@ -128,6 +131,8 @@ def train(
         model = LayaClassifier(
             backbone, build_head(config.head, backbone.widths, len(data.classes), config.head_options)
         ).to(device)
+    if not backbone.accepts(preprocessing.channels, preprocessing.size):
+        raise LayaError(f"The backbone {config.backbone!r} with these options cannot read the prepared pictures.")
     pixels, labels = _pixels(data, preprocessing)
     try:
         fit, held = train_test_split(
@@ -142,7 +147,10 @@ def train(
     history: list[Epoch] = []
     best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     if resume and state_file.exists():
-        history, best = _restore(state_file, config, model, optimiser, schedule)
+        try:
+            history, best = _restore(state_file, config, model, optimiser, schedule)
+        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise LayaError("The saved state of the training is damaged; train without --resume.") from error
 
     for number in range(len(history) + 1, config.epochs + 1):
         if _stopped(history, config.patience):
@@ -166,6 +174,8 @@ def train(
                     _standing(number, config.epochs, history), steps * (number - 1) + done, steps * config.epochs
                 )
         accuracy = _accuracy(model, pixels, labels, held, preprocessing, config.batch_size)
+        if not loss.isfinite():
+            raise LayaError("The loss is no longer a number; train with a smaller learning_rate.")
         history.append(Epoch(number, float(loss) / len(fit), accuracy, time.perf_counter() - begin))
         if _best(history) == history[-1]:
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
@@ -250,10 +260,7 @@ def _store(
         "groups": json.dumps(state["param_groups"]),
         "schedule": json.dumps(schedule.state_dict()),
     }
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(file.name + ".tmp")
-    save_file(tensors, temporary, metadata=words)
-    temporary.replace(file)
+    write(file, serialise({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata=words))
 
 
 def _restore(

@@ -27,7 +27,7 @@ with left:
     try:
         checkpoint = state.checkpoint(summary)
     except LayaError as error:
-        st.error(str(error))
+        st.error(theme.plain(str(error)))
         st.stop()
     choice = picker.pick_image(checkpoints.samples(summary.name), gallery)
     seen = None
@@ -36,7 +36,7 @@ with left:
         try:
             seen = analysis.analyse(checkpoint, choice, recipe=recipe)
         except LayaError as error:
-            st.error(f"{choice.name}: {error}", icon=":material/error:")
+            st.error(theme.plain(f"{choice.name}: {error}"), icon=":material/error:")
         else:
             report.pictures(choice.name, seen)
 
@@ -48,7 +48,11 @@ with right:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             target = controls.choose_target(checkpoint, analysis.predicted(checkpoint, seen), seen.key)
             settings = controls.choose_settings(checkpoint)
-        result = analysis.explanation_of(checkpoint, seen, target, settings)
+        try:
+            result = analysis.explanation_of(checkpoint, seen, target, settings)
+        except LayaError as error:
+            st.error(theme.plain(str(error)))
+            st.stop()
         with answer:
             report.answer(result, checkpoint.model.head.tau)
         st.plotly_chart(

@@ -132,11 +132,20 @@ def test_one_flipped_bit_is_noticed(saved):
         ({"classes": "abc"}, "no usable 'classes'"),
         ({"backbone": {"name": "mlp"}}, "no usable 'backbone'"),
         ({"backbone": {"name": "resnet", "options": {}}}, "no backbone called 'resnet'"),
-        ({"backbone": {"name": "mlp", "options": {"units": [10**9, 10**9, 10**9]}}}, "do not fit"),
-        ({"backbone": {"name": "mlp", "options": {"units": "many"}}}, "do not fit"),
-        ({"head": {"name": "laya", "options": {"dim": "wide"}}}, "do not fit"),
+        (
+            {"backbone": {"name": "mlp", "options": {"units": [10**9, 10**9, 10**9]}}},
+            "An MLP's size must be a whole number",
+        ),
+        ({"backbone": {"name": "mlp", "options": {"units": "many"}}}, "An MLP's size must be a whole number"),
+        ({"head": {"name": "laya", "options": {"dim": "wide"}}}, "adapters' width must be a whole number"),
+        ({"head": {"name": "laya", "options": {"scorer_width": -1}}}, "scorer's width must be"),
+        ({"head": {"name": "laya", "options": {"psi_width": 2**62}}}, "Psi's width must be"),
+        ({"head": {"name": "laya", "options": {"tau": 1e-45}}}, "tau must be a number from"),
+        ({"head": {"name": "laya", "options": {"depth": 3}}}, "do not fit"),
+        ({"classes": ["a", "b", "\ud800"]}, "printable characters"),
+        ({"preprocessing": {}}, "must have the fields"),
         ({"head": []}, "no usable 'head'"),
-        ({"preprocessing": {"size": [8, 8], "blur": 3}}, "does not have the expected fields"),
+        ({"preprocessing": {"size": [8, 8], "blur": 3}}, "must have the fields"),
         ({"laya_format": 99}, "not that of a LAYA checkpoint"),
     ],
 )
@@ -172,7 +181,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     checkpoints.write_json(file, {"accuracy": 0.5})
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", lambda fd: (_ for _ in ()).throw(OSError("disk full")))
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(LayaError, match=r"'metrics\.json' cannot be written there: disk full"):
             checkpoints.write_json(file, {"accuracy": 0.9})
     assert json.loads(file.read_text()) == {"accuracy": 0.5}
     assert [entry.name for entry in tmp_path.iterdir()] == ["metrics.json"]
@@ -201,3 +210,64 @@ def test_samples_are_named_by_their_files(saved):
     for name in ("10_ankle_boot.png", "02_t-shirt.png", "README.md"):
         (saved / "samples" / name).touch()
     assert list(checkpoints.samples(str(saved))) == ["T-shirt", "Ankle boot"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mean": ["a"]},
+        {"mean": [None]},
+        {"std": [0.0]},
+        {"std": [1e-46]},
+        {"size": []},
+        {"size": [8]},
+        {"size": [8.0, 8.0]},
+        {"size": 8},
+        {"channels": True},
+        {"channels": 1.0},
+        {"channels": 3},
+        {"recipe": "cubism"},
+        {"interpolation": ["bilinear"]},
+    ],
+)
+def test_preprocessing_that_no_model_could_use_is_refused(saved, changes):
+    edit_config(saved, preprocessing=json.loads((saved / CONFIG).read_text())["preprocessing"] | changes)
+    with pytest.raises(LayaError):
+        load(str(saved))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"size": [8, 9]}, {"size": [4, 16]}, {"channels": 3, "mean": [0] * 3, "std": [1] * 3}]
+)
+def test_preprocessing_must_fit_the_backbone(saved, changes):
+    edit_config(saved, preprocessing=json.loads((saved / CONFIG).read_text())["preprocessing"] | changes)
+    with pytest.raises(LayaError, match="gives pictures that its backbone cannot read"):
+        load(str(saved))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_json_holds_no_numbers_that_are_none(saved, number):
+    file = saved / CONFIG
+    file.write_text(file.read_text().replace('"mean": [\n      0.0', f'"mean": [\n      {number}'))
+    assert number in file.read_text()
+    with pytest.raises(LayaError, match="not readable JSON"):
+        load(str(saved))
+
+
+def test_damaged_figures_are_a_problem_of_their_checkpoint_alone(saved, monkeypatch):
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    weights = json.loads((saved / CONFIG).read_text())["weights_sha256"]
+    (saved / "metrics.json").write_text(json.dumps({"accuracy": "x", "weights_sha256": weights}))
+    (entry,) = checkpoints.available()
+    assert entry.problem == "The metrics.json of 'small' has no usable 'accuracy'."
+    (saved / "metrics.json").write_text(json.dumps({"accuracy": 0.5, "weights_sha256": "of other weights"}))
+    (entry,) = checkpoints.available()
+    assert (entry.problem, entry.accuracy) == (None, None)  # figures of other weights are no figures
+    edit_config(saved, title=5)
+    assert "no usable 'title'" in checkpoints.available()[0].problem
+
+
+def test_a_name_that_can_be_no_path_is_not_found():
+    for name in ("a" * 300, "", "x\0y"):
+        with pytest.raises(LayaError, match="no checkpoint called"):
+            load(name)

@@ -113,7 +113,10 @@ def test_train_then_verify(run, folder, tmp_path):
         (["explain", "no.png", "--model", "small"], "The file 'no.png' cannot be read: No such file or directory."),
         (["explain", "PICTURE", "--model", "smal"], "no checkpoint called 'smal'. Did you mean 'small'? Known: small."),
         (["explain", "PICTURE", "--model", "small", "--target", "re"], "no class called 're'. Did you mean 'red'?"),
-        (["explain", "PICTURE", "--model", "small", "--tau", "0"], "tau must be a number above 0, not 0.0."),
+        (
+            ["explain", "PICTURE", "--model", "small", "--tau", "0"],
+            "tau must be a number from 0.001 to 1000000, not 0.0.",
+        ),
         (["explain", "PICTURE", "--model", "small", "--removed", "x"], "no meaning of removal called 'x'"),
         (["explain", "PICTURE", "--model", "small", "--out", "x.docx"], "ends in .json or .html, not 'x.docx'"),
         (["explain", "LICENSE", "--model", "small"], "not a picture in a known format, which cannot be read here"),
@@ -121,6 +124,8 @@ def test_train_then_verify(run, folder, tmp_path):
         (["train", "--out", "x"], "The training settings name no data"),
         (["train", "--data", "fashion-mnist", "--out", "x", "--head", "mean"], "no head called 'mean'"),
         (["train", "--config", "no.toml", "--out", "x"], "The settings file 'no.toml' cannot be read."),
+        (["explain", "PICTURE", "--model", "small", "--out", "LICENSE/x.json"], "'x.json' cannot be written there"),
+        (["evaluate", "--model", "small", "--data", "x", "--seed", "-1"], "Invalid value for '--seed'"),
         (["verify", "smal"], "no checkpoint called 'smal'. Did you mean 'small'?"),
     ],
 )
@@ -131,6 +136,18 @@ def test_a_mistake_is_one_line_that_says_what_to_do(run, picture, args, message)
     (line,) = done.stderr.splitlines()
     assert line.startswith("laya: ")
     assert message in line
+
+
+def test_names_are_no_markup(run, saved):
+    config = json.loads((saved / "config.json").read_text()) | {
+        "title": "[/nope] [bold]x",
+        "classes": ["[/x]", "b", "c"],
+    }
+    (saved / "config.json").write_text(json.dumps(config))
+    assert "[/nope] [bold]x" in run("list").stdout
+    done = run("explain", PROJECT / "docs" / "inspect.png", "--model", "small", "--target", "[/x]")
+    assert done.returncode == 0, done.stderr
+    assert "[/x]" in done.stdout
 
 
 def test_as_a_module_in_a_process_of_its_own():

@@ -52,6 +52,17 @@ def test_names_match_whatever_their_case_and_punctuation(tmp_path):
     assert [data.classes[label] for label in data.labels] == ["T-shirt/top", "Ankle boot"]
 
 
+def test_an_exact_name_wins_and_an_ambiguous_one_is_refused(tmp_path):
+    for count, name in enumerate(("C", "C++"), start=1):
+        (tmp_path / name).mkdir()
+        for number in range(count):
+            Image.new("L", (4, 4)).save(tmp_path / name / f"{number}.png")
+    data = open_dataset(str(tmp_path))
+    assert np.bincount(data.matched_to(("C++", "C")).labels).tolist() == [2, 1]
+    with pytest.raises(LayaError, match=r"cannot be told apart; name them exactly"):
+        data.matched_to(("c", "c++"))
+
+
 def test_differing_classes_are_refused_with_the_difference(folder):
     data = open_dataset(str(folder))
     with pytest.raises(LayaError, match=r"does not know the class 'B', 'a'; it knows 1, 2, 10, c"):
@@ -74,13 +85,14 @@ def test_train_and_test_folders_are_splits(folder, tmp_path):
 
 def test_unreadable_files_are_left_out_and_named(folder):
     (folder / "1" / "0.png").write_bytes(b"no picture")
+    (folder / "10" / "link.png").symlink_to(folder / "nowhere.png")
     (folder / "2" / "1.png").write_bytes((folder / "2" / "0.png").read_bytes()[:30])
     skipped: list[str] = []
     data = open_dataset(str(folder))
     streamed = list(batches(data, Preprocessing(size=(9, 9)), 4, skipped.append))
     indices = np.concatenate([part for part, _ in streamed])
     assert len(indices) == sum(len(pictures) for _, pictures in streamed) == 13
-    assert [name.split(":")[0] for name in skipped] == ["1/0.png", "2/1.png"]
+    assert [name.split(":")[0] for name in skipped] == ["1/0.png", "10/link.png", "2/1.png"]
     for part, pictures in streamed:
         for index, picture in zip(part, pictures, strict=True):
             assert picture.getpixel((0, 0)) == data.load(index).getpixel((0, 0))[0]
@@ -89,6 +101,9 @@ def test_unreadable_files_are_left_out_and_named(folder):
 def test_what_is_no_data_set_is_refused(tmp_path):
     with pytest.raises(LayaError, match="neither a folder nor a known data set; known: fashion-mnist"):
         open_dataset(str(tmp_path / "nowhere"))
+    for name in ("a" * 300, ""):
+        with pytest.raises(LayaError, match="neither a folder nor a known data set"):
+            open_dataset(name)
     with pytest.raises(LayaError, match="has no sub-folders; give each class one"):
         open_dataset(str(tmp_path))
     (tmp_path / "cat").mkdir()

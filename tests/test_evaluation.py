@@ -1,11 +1,13 @@
 """Evaluation over a data set against a plain loop over single images."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from scipy import stats
 from sklearn.metrics import f1_score
@@ -33,7 +35,7 @@ def test_every_figure_is_that_of_a_loop_over_images(checkpoint, data, monkeypatc
     monkeypatch.setattr(evaluation, "BATCH", 16)  # 16 + 16 + 8
     result = evaluate(checkpoint, data, settings=Settings(removal=removal))
     single = [explain(checkpoint, data.load(i), settings=Settings(removal=removal)) for i in range(40)]
-    predicted = [e.predicted for e in single]
+    predicted = [CLASSES.index(e.predictions[0][0]) for e in single]
     assert result["n"] == 40
     assert result["accuracy"] == pytest.approx(np.mean(np.array(predicted) == data.labels))
     assert result["macro_f1"] == pytest.approx(f1_score(data.labels, predicted, average="macro"))
@@ -84,7 +86,7 @@ def test_a_limit_draws_at_random_and_repeats(checkpoint, data):
 def test_macro_f1_is_over_the_classes_that_occur(checkpoint, data):
     only = data.subset(np.flatnonzero(data.labels != 2))
     result = evaluate(checkpoint, only)
-    predicted = [explain(checkpoint, only.load(i)).predicted for i in range(len(only))]
+    predicted = [CLASSES.index(explain(checkpoint, only.load(i)).predictions[0][0]) for i in range(len(only))]
     assert result["macro_f1"] == pytest.approx(f1_score(only.labels, predicted, labels=[0, 1], average="macro"))
 
 
@@ -120,25 +122,50 @@ def test_unreadable_files_are_skipped_and_none_left_is_an_error(checkpoint, tmp_
         evaluate(checkpoint, open_dataset(str(root)))
 
 
+def stated(saved: Path, data: ImageSet) -> dict[str, object]:
+    checkpoint = load(str(saved))
+    return evaluate(checkpoint, data) | {"data": "noise", "split": "test", "weights_sha256": checkpoint.weights}
+
+
+def passed(saved: Path) -> list[bool | None]:
+    return [check.passed for check in verify(str(saved))]
+
+
 def test_verify_measures_again(saved: Path, data, monkeypatch):
-    metrics = evaluate(load(str(saved)), data) | {"data": "noise", "split": "test"}
-    checkpoints.write_json(saved / "metrics.json", metrics)
+    metrics = stated(saved, data)
     monkeypatch.setattr(evaluation, "open_dataset", lambda name: data)
-    assert [check.passed for check in verify(str(saved))] == [True] * 4
-
+    checkpoints.write_json(saved / "metrics.json", metrics)
+    assert passed(saved) == [True] * 5
     checkpoints.write_json(saved / "metrics.json", metrics | {"accuracy": metrics["accuracy"] + 0.1})
-    assert [check.passed for check in verify(str(saved))] == [True, False, True, True]
+    assert passed(saved) == [True, False, True, True, True]
+    other = json.loads(json.dumps(metrics["faithfulness"]))
+    other["contribution"]["spearman"]["mean"] -= 0.1
+    checkpoints.write_json(saved / "metrics.json", metrics | {"faithfulness": other})
+    assert passed(saved) == [True, True, True, True, False]
+    monkeypatch.setattr(evaluation, "open_dataset", lambda name: dataclasses.replace(data, classes=("x", "y", "z")))
+    assert passed(saved) == [True, False]
 
+
+def test_verify_says_what_it_cannot_try(saved, data):
+    metrics = stated(saved, data)
+    checkpoints.write_json(saved / "metrics.json", metrics | {"data": "nowhere"})
+    assert passed(saved) == [True, None]
+    assert "neither a folder nor a known data set" in verify(str(saved))[1].text
+    for missing in ("split", "data", "faithfulness"):
+        checkpoints.write_json(saved / "metrics.json", {key: metrics[key] for key in metrics if key != missing})
+        assert passed(saved) == [True, None]
     (saved / "metrics.json").unlink()
-    assert [check.passed for check in verify(str(saved))] == [True, None]
-
+    assert passed(saved) == [True, None]
     (saved / "model.safetensors").write_bytes(b"")
     (check,) = verify(str(saved))
     assert check.passed is False
     assert "empty file" in check.text
 
 
-def test_verify_says_when_the_data_is_not_there(saved):
-    checkpoints.write_json(saved / "metrics.json", {"data": "nowhere", "split": "test", "accuracy": 1})
-    assert verify(str(saved))[1].passed is None
-    assert "neither a folder nor a known data set" in verify(str(saved))[1].text
+def test_values_that_are_no_numbers_are_an_error_and_no_result(checkpoint, data):
+    with torch.no_grad():
+        checkpoint.model.head.classifier.bias.fill_(torch.inf)
+    with pytest.raises(LayaError, match="gives values that are not numbers"):
+        evaluate(checkpoint, data)
+    with pytest.raises(LayaError, match="gives values that are not numbers"):
+        explain(checkpoint, data.load(0))

@@ -1,6 +1,7 @@
 """One image in, one explanation out."""
 
 import dataclasses
+import io
 import json
 from pathlib import Path
 
@@ -128,6 +129,15 @@ def test_a_turned_photo_is_explained_as_the_upright_one(checkpoint, noise):
     assert a.attributions == b.attributions
 
 
+def test_an_opened_image_is_read_like_its_file(checkpoint, noise):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for data in (encode(noise("RGB", (30, 20)), exif=exif), encode(noise("RGBA", (30, 20)))):
+        assert (
+            explain(checkpoint, Image.open(io.BytesIO(data))).probabilities == explain(checkpoint, data).probabilities
+        )
+
+
 def test_constant_scores_have_no_rank(checkpoint, picture):
     with torch.no_grad():
         checkpoint.model.head.scorer[2].weight.zero_()
@@ -155,7 +165,7 @@ def test_what_cannot_be_explained_is_said(checkpoint, picture, tmp_path):
     with pytest.raises(LayaError, match=r"'x\.png' cannot be read: No such file") as caught:
         explain(checkpoint, tmp_path / "x.png")
     assert str(tmp_path) not in str(caught.value)
-    with pytest.raises(LayaError, match="above 0"):
+    with pytest.raises(LayaError, match="tau must be a number from"):
         explain(checkpoint, picture, settings=Settings(tau=-1.0))
 
 
@@ -187,6 +197,21 @@ def test_the_summary_says_what_the_numbers_say():
     )
     assert "removing it adds 7 points of confidence" in made((0.2, 0.61, 0.19), (0.0, -0.07, 0.0)).summary()
     assert made((0.2, 0.61, 0.19), (0.001, 0.002, 0.0)).summary().endswith("the others carry the decision.")
+
+
+def test_the_summary_is_true_for_signed_scores_and_effects():
+    low = made((0.2, 0.5, 0.3), (-0.02, -0.30, -0.10)).summary()
+    assert low == "Layer 2 of 3 carries 50% of the attention; removing it adds 30 points of confidence in “cat”."
+    large = made((0.2, 0.5, 0.3), (-0.50, 0.02, 0.03)).summary()
+    assert large.endswith("Removing layer 1 matters most: it adds 50 points of confidence.")
+    against = dataclasses.replace(
+        made((1, 0, 0), (0.0, 0.0, -0.4)), attributions={"contribution": (0.0, 0.0, -3.0)}
+    ).summary()
+    assert against == (
+        "No layer speaks for “cat”; layer 3 of 3 speaks most against it: "
+        "removing it adds 40 points of confidence in “cat”."
+    )
+    assert "over 99%" in made((0.001, 0.998, 0.001), (0.0, 0.5, 0.0)).summary()
 
 
 def test_shares_keep_the_sign_and_fit_one_scale():

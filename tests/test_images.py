@@ -115,6 +115,16 @@ def test_a_cut_file_is_refused_and_the_next_good_one_works(kind, share, noise):
     assert ImageFile.LOAD_TRUNCATED_IMAGES is False
 
 
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_an_animation_cut_anywhere_is_a_sentence_or_its_whole_first_frame(kind, noise):
+    frames = [noise(size=(16, 16), seed=seed) for seed in range(3)]
+    data = encode(frames[0], kind, save_all=True, append_images=frames[1:])
+    whole = read(data).image.tobytes()
+    for length in range(len(data)):
+        with contextlib.suppress(LayaError):
+            assert read(data[:length]).image.tobytes() == whole
+
+
 def test_an_empty_file_is_refused():
     with pytest.raises(LayaError, match="The file is empty"):
         read(b"")
@@ -171,6 +181,12 @@ def test_random_damage_never_ends_in_anything_but_a_sentence(noise):
             broken[rng.integers(0, len(data), 6)] = rng.integers(0, 256, 6)
             with contextlib.suppress(LayaError):
                 read(broken.tobytes())
+
+
+def test_a_large_picture_is_scaled_down_once():
+    picture = read(encode(Image.new("RGB", (5000, 1000), "red"))).image
+    assert picture.size == (2048, 410)
+    assert picture.getpixel((5, 5)) == (255, 0, 0)
 
 
 # --- preparation -----------------------------------------------------------------------------------------------------
@@ -272,8 +288,10 @@ def test_the_tensor_is_normalised_by_mean_and_std():
     ],
 )
 def test_bad_preprocessing_is_refused(values):
+    import dataclasses
+
     with pytest.raises(LayaError):
-        Preprocessing.from_dict(values)
+        Preprocessing.from_dict(dataclasses.asdict(Preprocessing()) | values)
 
 
 def test_preprocessing_survives_json():

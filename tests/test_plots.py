@@ -66,3 +66,10 @@ def test_predictions_stand_from_the_most_likely_down():
     assert next(reversed(bar.text)) == "70.0%"
     shortened = prediction_chart(predictions, "hen", most=2).data[0]
     assert list(reversed(shortened.y)) == ["dog", "hen"]  # the explained class always shows
+
+
+def test_names_are_no_html():
+    figure = depth_chart(["<b>x</b> <10"], [scores("a", 1)], scores("measured", 1), title="<i>")
+    assert list(figure.layout.xaxis.ticktext) == ["&lt;b&gt;x&lt;/b&gt; &lt;10"]
+    assert figure.layout.title.text == "&lt;i&gt;"
+    assert prediction_chart([("<b>", 1.0)], "<b>").data[0].y == ("&lt;b&gt;",)

@@ -1,6 +1,7 @@
 """Training: it learns, it resumes to the same end, it stops early, it picks the best epoch."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from PIL import Image
 from safetensors import safe_open
+from safetensors.torch import save as serialise
 
 from laya import recipe
 from laya.checkpoints import load, read_config, read_metrics
@@ -87,6 +89,19 @@ def test_another_recipe_does_not_resume(tmp_path):
         train(config(epochs=2), toy(), PLAIN, tmp_path / "state", resume=True)
 
 
+def test_a_damaged_state_does_not_resume(tmp_path):
+    state = tmp_path / "state"
+    for data in (b"", b"garbage that is long enough for a header", serialise({"x": torch.zeros(1)})):
+        state.write_bytes(data)
+        with pytest.raises(LayaError, match="saved state of the training is damaged; train without --resume"):
+            train(config(), toy(), PLAIN, state, resume=True)
+
+
+def test_a_loss_that_is_no_number_stops_with_a_sentence(tmp_path):
+    with pytest.raises(LayaError, match="no longer a number; train with a smaller learning_rate"):
+        train(config(learning_rate=999.0, weight_decay=999.0), toy(), PLAIN, tmp_path / "state")
+
+
 def history(*accuracies: float) -> list[Epoch]:
     return [Epoch(number, 1.0, accuracy, 0.1) for number, accuracy in enumerate(accuracies, start=1)]
 
@@ -138,7 +153,12 @@ def test_augmentation_flips_and_shifts_each_image_by_itself():
         ({"epochs": 0}, "at least 1"),
         ({"label_smoothing": 1}, "must lie in"),
         ({"augment": ["rotate"]}, "no augmentation called 'rotate'"),
+        ({"augment": [1]}, "no augmentation called '1'"),
         ({"head": "mean"}, "no head called 'mean'"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"learning_rate": math.nan}, "learning_rate above 0"),
+        ({"learning_rate": 1e30}, "learning_rate above 0"),
+        ({"backbone_options": {"input_shape": [3, 8, 8]}}, "cannot read the prepared pictures"),
     ],
 )
 def test_bad_settings_are_named(values, cause, tmp_path):
@@ -199,6 +219,23 @@ def test_a_folder_becomes_a_checkpoint_with_its_own_figures(pictures, tmp_path):
     stored = read_metrics(tmp_path / "second")
     assert stored["split"] == "test"
     assert {key: stored[key] for key in again} == again
+
+
+def test_a_test_split_with_other_classes_is_refused_before_the_training(pictures, tmp_path, monkeypatch):
+    split = tmp_path / "split"
+    shutil.copytree(pictures, split / "train")
+    shutil.copytree(pictures / "left", split / "test" / "left")
+    monkeypatch.setattr(recipe, "train", lambda *args, **kwargs: pytest.fail("it trained"))
+    with pytest.raises(LayaError, match="has no class 'none', 'right'"):
+        recipe.run({"data": str(split)}, tmp_path / "out", command="")
+
+
+def test_a_folder_is_prepared_as_the_backbone_wants_it(pictures, tmp_path):
+    options = {"input_shape": [3, 10, 12], "units": [4]}
+    recipe.run({"data": str(pictures), "epochs": 1, "backbone_options": options}, tmp_path / "rgb", command="")
+    assert load(str(tmp_path / "rgb")).preprocessing == Preprocessing((10, 12), 3, (0.0,) * 3, (1.0,) * 3)
+    with pytest.raises(LayaError, match="input_shape must be"):
+        recipe.run({"data": str(pictures), "backbone_options": {"input_shape": 3}}, tmp_path / "x", command="")
 
 
 def test_a_recipe_file_is_read_and_a_bad_one_is_named(tmp_path):

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from laya.errors import LayaError, unknown
-from laya.heads import REMOVALS, Removal
+from laya.heads import REMOVALS, Removal, check_tau
 from laya.model import LayaClassifier, Trace
 from laya.scores import LayerScores
 
@@ -31,7 +31,9 @@ class Settings:
     def __post_init__(self) -> None:
         if self.removal not in REMOVALS:
             raise unknown("meaning of removal", self.removal, REMOVALS)
-        if not 1 <= self.steps <= 1000:
+        if self.tau is not None:
+            check_tau(self.tau)
+        if type(self.steps) is not int or not 1 <= self.steps <= 1000:
             raise LayaError(f"Integrated Gradients takes 1 to 1000 steps, not {self.steps}.")
 
 

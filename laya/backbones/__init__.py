@@ -24,7 +24,7 @@ def build_backbone(name: str, options: dict[str, Any]) -> Backbone:
         raise unknown("backbone", name, BACKBONES)
     try:
         return BACKBONES[name](**options)
-    except TypeError as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise LayaError(f"The options {sorted(options)} do not fit the backbone {name!r}.") from error
 
 

@@ -28,6 +28,10 @@ class Backbone(nn.Module, ABC):
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Images (B, C, H, W) to L raw activations: (B, C_i, H_i, W_i) feature maps or (B, d_i) vectors."""
 
+    def accepts(self, channels: int, size: tuple[int, int]) -> bool:
+        """Whether it can read pictures of so many channels and of this height and width."""
+        return channels > 0 and min(size) > 0
+
     def pool(self, activation: Tensor) -> Tensor:
         """One raw activation to its hidden state h_i (B, d_i): a vector as it is, a feature map by its spatial mean."""
         return activation if activation.dim() == 2 else activation.mean(dim=(2, 3))

@@ -6,7 +6,7 @@ from math import prod
 from torch import Tensor, nn
 
 from laya.backbones.base import Backbone
-from laya.errors import LayaError
+from laya.errors import LayaError, check_width
 
 
 class MLP(Backbone):
@@ -37,16 +37,26 @@ class MLP(Backbone):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if not units or min(*units, *input_shape, 1) < 1 or not 0 <= dropout < 1:
-            raise LayaError("An MLP needs at least one hidden layer, sizes of at least 1 and a dropout in [0, 1).")
+        if not 1 <= len(units) <= 1024 or len(input_shape) != 3 or not 0 <= dropout < 1:
+            raise LayaError(
+                "An MLP needs 1 to 1024 hidden layers, an input shape of channels, height and width, and a dropout "
+                "in [0, 1)."
+            )
+        for size in (*units, *input_shape):
+            check_width(size, "an MLP's size")
         self.options = {"input_shape": list(input_shape), "units": list(units), "dropout": dropout}
         self.layers = tuple(f"hidden layer {i}, {width} units" for i, width in enumerate(units, start=1))
         self.widths = tuple(units)
+        self.input_shape = tuple(input_shape)
         inputs = (prod(input_shape), *units[:-1])
         self.blocks = nn.ModuleList(
             nn.Sequential(nn.Linear(fan_in, width), nn.LayerNorm(width), nn.GELU(), nn.Dropout(dropout))
             for fan_in, width in zip(inputs, units, strict=True)
         )
+
+    def accepts(self, channels: int, size: tuple[int, int]) -> bool:
+        """A perceptron reads pictures of one size alone."""
+        return (channels, *size) == self.input_shape
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Images (B, C, H, W) to L hidden vectors, the i-th of shape (B, units[i])."""

@@ -23,7 +23,7 @@ SHOWN = 640  # longest edge, in pixels, of a picture that is sent to the browser
 class Analysis:
     """An image on its way through the model, before any question is asked."""
 
-    key: str  # of image, preparation and weights; whatever belongs to this image carries it
+    key: str  # of image, preparation and checkpoint; whatever belongs to this image carries it
     picture: Picture
     prepared: Prepared
     trace: Trace
@@ -39,7 +39,7 @@ def analyse(checkpoint: Checkpoint, choice: Choice, *, recipe: bool) -> Analysis
         The image cannot be used.
     """
     digest = hashlib.sha256(choice.data).hexdigest()
-    key = f"{digest}-{checkpoint.weights}-{recipe}"
+    key = f"{digest}-{checkpoint.name}-{checkpoint.identity}-{recipe}"
 
     def build() -> Analysis:
         picture = keep("picture", digest, lambda: images.read(choice.data))

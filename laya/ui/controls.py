@@ -7,6 +7,7 @@ from laya.attribution import Settings
 from laya.checkpoints import Checkpoint, Summary
 from laya.glossary import TERMS
 from laya.heads import REMOVALS
+from laya.ui import theme
 
 TEMPERATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
@@ -17,16 +18,17 @@ def choose_checkpoint() -> Summary | None:
     usable = [entry for entry in entries if entry.problem is None]
     for entry in entries:
         if entry.problem is not None:
-            st.warning(f"The model {entry.name} cannot be used. {entry.problem}")
+            st.warning(theme.plain(f"The model {entry.name} cannot be used. {entry.problem}"))
     if not usable:
         st.error("There is no model yet. Train one with `python -m laya train --help`.")
         return None
-    return st.selectbox("Model", usable, format_func=_title, key="model")
+    titles = [entry.title for entry in usable]
 
+    def shown(entry: Summary) -> str:
+        title = entry.title if entry.title and titles.count(entry.title) == 1 else entry.name
+        return title if entry.accuracy is None else f"{title} · {entry.accuracy:.1%} accuracy"
 
-def _title(entry: Summary) -> str:
-    accuracy = "" if entry.accuracy is None else f" · {entry.accuracy:.1%} test accuracy"
-    return f"{entry.title or entry.name}{accuracy}"
+    return st.selectbox("Model", usable, format_func=shown, key="model")
 
 
 def choose_target(checkpoint: Checkpoint, predicted: str, key: str) -> str:

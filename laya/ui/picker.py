@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from laya.images import ACCEPTED, MAX_BYTES, MAX_PIXELS
+from laya.ui import theme
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _gallery(samples: dict[str, Path], key: str) -> None:
     with st.container(key=key, horizontal=True, gap="small"):
         for label, file in samples.items():
             picture = _inline(str(file), file.stat().st_mtime)
-            st.button(f"![]({picture}) {label}", key=f"sample-{label}", on_click=_choose, args=(label,))
+            st.button(f"![]({picture}) {theme.plain(label)}", key=f"sample-{label}", on_click=_choose, args=(label,))
 
 
 def _switch(widget: str) -> None:

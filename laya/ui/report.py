@@ -2,7 +2,6 @@
 
 import dataclasses
 import html
-import json
 import shlex
 
 import streamlit as st
@@ -45,7 +44,7 @@ def chart_notes(result: Explanation) -> None:
     )
     empty = [scores.label for scores in (*result.scores, result.measured) if not any(scores.values)]
     if empty:
-        st.info(f"No evidence for “{result.target_name}” at any layer: {', '.join(empty)}.")
+        st.info(theme.plain(f"No evidence for “{result.target_name}” at any layer: {', '.join(empty)}."))
 
 
 def faithfulness(result: Explanation) -> None:
@@ -76,7 +75,7 @@ def numbers(result: Explanation) -> None:
     )
     st.download_button(
         "Download as JSON",
-        json.dumps(result.to_dict(), indent=2, ensure_ascii=False),
+        result.to_json(),
         file_name=f"laya-{result.model}.json",
         mime="application/json",
         icon=":material/download:",

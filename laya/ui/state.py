@@ -7,24 +7,30 @@ import streamlit as st
 
 from laya import checkpoints
 from laya.checkpoints import Checkpoint, Summary
+from laya.errors import LayaError
 
 T = TypeVar("T")
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading the model …")
-def _load(folder: str, modified: float) -> Checkpoint:  # noqa: ARG001  # a part of the cache key
+def _load(folder: str, modified: tuple[int, ...]) -> Checkpoint:  # noqa: ARG001  # a part of the cache key
     return checkpoints.load(folder)
 
 
 def checkpoint(summary: Summary) -> Checkpoint:
-    """A model, loaded once for all sessions and again when its file changes.
+    """A model, loaded once for all sessions and again when its files change.
 
     Raises
     ------
     LayaError
         The checkpoint is damaged.
     """
-    return _load(str(summary.folder), (summary.folder / checkpoints.WEIGHTS).stat().st_mtime)
+    files = [summary.folder / name for name in (checkpoints.CONFIG, checkpoints.WEIGHTS)]
+    try:
+        modified = tuple(file.stat().st_mtime_ns for file in files)
+    except OSError as error:
+        raise LayaError(f"The checkpoint {summary.name!r} is no longer there; choose another.") from error
+    return _load(str(summary.folder), modified)
 
 
 def keep(slot: str, key: Hashable, build: Callable[[], T]) -> T:

@@ -1,6 +1,7 @@
 """How the pages look beyond Streamlit's theme (.streamlit/config.toml), and the frame that all of them share."""
 
 import html
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,6 +74,11 @@ def footer(checkpoint: Checkpoint) -> None:
 def term(name: str, text: str | None = None) -> str:
     """A word of the glossary as HTML, with its definition when the pointer rests on it."""
     return f'<abbr title="{html.escape(TERMS[name])}">{html.escape(text or name)}</abbr>'
+
+
+def plain(text: str) -> str:
+    """Foreign text for a Markdown widget: shown as it is, whatever signs it holds."""
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!|~$:<>&^=])", r"\\\1", text)
 
 
 def verdict(eyebrow: str, text: str) -> None:
