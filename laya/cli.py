@@ -30,7 +30,7 @@ errors = Console(stderr=True)
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Model = Annotated[str, typer.Option("--model", help="A checkpoint's name under checkpoints/, or its folder's path.")]
 Data = Annotated[str, typer.Option("--data", help="A known data set's name, or an image folder with a folder a class.")]
-Removed = Annotated[str, typer.Option(help="What removing a layer means: zero-term, renormalise or zero-state.")]
+Removed = Annotated[str, typer.Option(help="What removing a layer means; an unknown word lists the meanings.")]
 
 
 @app.command("list")
@@ -58,7 +58,7 @@ def list_(as_json: Json = False) -> None:
 
 @app.command()
 def explain(
-    image: Annotated[Path, typer.Argument(help="A JPEG, PNG, WebP, GIF, BMP or AVIF file.", show_default=False)],
+    image: Annotated[Path, typer.Argument(help="An image file.", show_default=False)],
     model: Model,
     target: Annotated[str | None, typer.Option(help="The class to explain; the predicted one if left out.")] = None,
     tau: Annotated[float | None, typer.Option(help="Softmax temperature of the attention; the model's own.")] = None,
@@ -153,8 +153,12 @@ def train(
     out: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings; flags go before it.")] = None,
     data: Annotated[str | None, typer.Option(help="A known data set's name, or an image folder.")] = None,
-    backbone: Annotated[str | None, typer.Option(help="mlp.")] = None,
-    head: Annotated[str | None, typer.Option(help="laya, last_layer, concat or scalar_mix.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="The backbone's name; an unknown one lists those that exist.")
+    ] = None,
+    head: Annotated[
+        str | None, typer.Option(help="The output head's name; an unknown one lists those that exist.")
+    ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="At most so many epochs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything that is random.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,

@@ -18,8 +18,10 @@ from laya.errors import LayaError, unknown
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 40_000_000
 LONGEST = 2048  # pixels; a longer edge is scaled down once, far above what any model sees
-FORMATS = ("JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "AVIF")
-ACCEPTED = "JPEG, PNG, WebP, GIF, BMP or AVIF"
+# Pillow's name of each accepted format to the name for people; an MPO is what some phones save as .jpg.
+FORMATS = {"JPEG": "JPEG", "MPO": "JPEG", "PNG": "PNG", "WEBP": "WebP", "GIF": "GIF", "BMP": "BMP", "AVIF": "AVIF"}
+_NAMES = list(dict.fromkeys(FORMATS.values()))
+ACCEPTED = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
 # All that Pillow's decoders raise on a file that is cut off or damaged.
 BROKEN = (
     *(OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, RuntimeError, OverflowError),
