@@ -83,7 +83,7 @@ def depth_chart(
     figure.update_yaxes(title_text=None if many else "share of each method's total", col=1)
     figure.update_xaxes(
         tickvals=list(range(len(layers))),
-        ticktext=[str(i + 1) for i in range(len(layers))] if many else _wrapped(layers),
+        ticktext=[str(i + 1) for i in range(len(layers))] if many else _wrapped(names),
         range=[-0.5, len(layers) - 0.5],
         showgrid=False,
         zeroline=False,
@@ -164,6 +164,6 @@ def prediction_chart(predictions: Sequence[tuple[str, float]], target: str, *, m
     return figure
 
 
-def _wrapped(layers: Sequence[str]) -> list[str]:
+def _wrapped(names: Sequence[str]) -> list[str]:
     """Layer names over two lines: "hidden layer 2, 256 units" breaks at the comma."""
-    return [html.escape(name).replace(", ", "<br>") for name in layers]
+    return [name.replace(", ", "<br>") for name in names]

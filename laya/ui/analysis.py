@@ -28,6 +28,7 @@ class Analysis:
     prepared: Prepared
     trace: Trace
     seconds: float  # of the forward pass
+    thumbnails: tuple[bytes, bytes]  # PNG of the picture and of what the model sees
 
 
 def analyse(checkpoint: Checkpoint, choice: Choice, *, recipe: bool) -> Analysis:
@@ -46,7 +47,9 @@ def analyse(checkpoint: Checkpoint, choice: Choice, *, recipe: bool) -> Analysis
         prepared = images.prepare(picture.image, checkpoint.preprocessing, recipe=recipe)
         begin = time.perf_counter()
         trace = trace_image(checkpoint, prepared.image)
-        return Analysis(key, picture, prepared, trace, time.perf_counter() - begin)
+        seconds = time.perf_counter() - begin
+        thumbnails = (_thumbnail(picture.image), _thumbnail(prepared.image))
+        return Analysis(key, picture, prepared, trace, seconds, thumbnails)
 
     return keep("analysis", key, build)
 
@@ -67,7 +70,7 @@ def explanation_of(checkpoint: Checkpoint, analysis: Analysis, target: str | Non
     )
 
 
-def thumbnail(image: Image.Image) -> bytes:
+def _thumbnail(image: Image.Image) -> bytes:
     """A picture for the browser as PNG: a large one made small, a tiny one enlarged with its pixels kept square."""
     if max(image.size) < SHOWN // 2:
         factor = SHOWN // 2 // max(image.size)

@@ -8,17 +8,15 @@ import streamlit as st
 
 from laya.explanation import Explanation
 from laya.ui import theme
-from laya.ui.analysis import Analysis, thumbnail
+from laya.ui.analysis import Analysis
 
 
 def pictures(name: str, seen: Analysis) -> None:
     """The image as it was chosen and as the model sees it, side by side."""
     with st.container(key="pictures"):
         given, model = st.columns(2, wrap=False)
-    given.image(thumbnail(seen.picture.image), caption="as given", width="stretch", alt=f"The image {name}")
-    model.image(
-        thumbnail(seen.prepared.image), caption="as the model sees it", width="stretch", alt="The model's input"
-    )
+    given.image(seen.thumbnails[0], caption="as given", width="stretch", alt=f"The image {name}")
+    model.image(seen.thumbnails[1], caption="as the model sees it", width="stretch", alt="The model's input")
     steps = "; ".join(seen.prepared.steps)
     theme.note(html.escape(f"{name}: {steps}. " + " ".join(seen.picture.notes)))
 
