@@ -1,10 +1,12 @@
 """Checkpoints: a folder with weights (safetensors) and readable JSON. Nothing is ever unpickled.
 
-    <name>/model.safetensors   weights
+    <name>/model.safetensors   weights; those of the head alone where config.json names a file of backbone weights
     <name>/config.json         architecture, preprocessing, class names, recipe, the weights' SHA-256
     <name>/metrics.json        what ``evaluate`` measured on the test set
+    <name>/evidence.json       all heads on the same task, several seeds each, if that was measured
     <name>/README.md           the model card
     <name>/samples/            pictures to try, if there are any
+    backbones/<file>           weights of frozen backbones, shared by the checkpoints that name them
 
 Listing reads JSON alone; torch is imported only when a model is loaded or saved.
 """
@@ -21,10 +23,13 @@ from laya.errors import LayaError, unknown
 if TYPE_CHECKING:
     import torch
 
+    from laya.backbones import Backbone
     from laya.images import Preprocessing
     from laya.model import LayaClassifier
 
 WEIGHTS, CONFIG, METRICS, CARD = "model.safetensors", "config.json", "metrics.json", "README.md"
+EVIDENCE = "evidence.json"
+BACKBONES = "backbones"
 FORMAT = 1
 
 
@@ -156,6 +161,11 @@ def read_metrics(folder: Path) -> dict[str, Any]:
     return measured if measured.get("weights_sha256") == read_config(folder)["weights_sha256"] else {}
 
 
+def read_evidence(folder: Path) -> dict[str, Any]:
+    """The evidence.json of a checkpoint folder; an empty dict where there is none."""
+    return _json(folder, EVIDENCE) if (folder / EVIDENCE).is_file() else {}
+
+
 def samples(name: str) -> dict[str, Path]:
     """The pictures that a checkpoint ships to be tried: label to file, in the order of their file names.
 
@@ -180,8 +190,6 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
         Unknown, damaged or foreign; the message gives the cause.
     """
     import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load as parse
 
     from laya.backbones import build_backbone
     from laya.device import pick_device
@@ -193,16 +201,16 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
     settings = read_config(folder)
     data = _weights(folder)
     digest = hashlib.sha256(data).hexdigest()
-    try:
-        tensors = parse(data)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise LayaError(f"The weights of {folder.name!r} are {_damage(data)}.") from error
+    tensors = _parse(data, folder.name)
     classes = tuple(settings["classes"])
     # On the meta device a size from a hostile config costs no memory; the file's own tensors are put in its place.
     with torch.device("meta"):
         backbone = build_backbone(settings["backbone"]["name"], settings["backbone"]["options"])
         head = build_head(settings["head"]["name"], backbone.widths, len(classes), settings["head"]["options"])
         model = LayaClassifier(backbone, head)
+    shared = settings["backbone"].get("weights")
+    if shared is not None:
+        tensors |= _shared(folder, shared, backbone)
     preprocessing = Preprocessing.from_dict(settings["preprocessing"])
     if not backbone.accepts(preprocessing.channels, preprocessing.size):
         raise LayaError(f"The preprocessing of {folder.name!r} gives pictures that its backbone cannot read.")
@@ -224,6 +232,7 @@ def save(
     *,
     title: str,
     training: dict[str, Any],
+    shared: Path | None = None,
 ) -> None:
     """Write weights and config.json; each file replaces its predecessor in one step, the config last.
 
@@ -233,15 +242,21 @@ def save(
     ----------
     title : the checkpoint for people, such as "Fashion-MNIST, MLP".
     training : the recipe, as JSON values.
+    shared : a file of ``backbones/`` with the frozen backbone's weights, which then are not written again.
     """
     from safetensors.torch import save as serialise
 
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    backbone: dict[str, Any] = {"name": model.backbone.name, "options": model.backbone.options}
+    if shared is not None:
+        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("backbone.")}
+        digest = hashlib.sha256(shared.read_bytes()).hexdigest()
+        backbone["weights"] = {"file": shared.name, "sha256": digest}
     data = serialise(tensors, metadata={"format": "pt"})
     settings = {
         "laya_format": FORMAT,
         "title": title,
-        "backbone": {"name": model.backbone.name, "options": model.backbone.options},
+        "backbone": backbone,
         "head": {"name": model.head.name, "options": model.head.options},
         "preprocessing": asdict(preprocessing),
         "classes": list(classes),
@@ -250,6 +265,51 @@ def save(
     }
     write(folder / WEIGHTS, data)
     write_json(folder / CONFIG, settings)
+
+
+def is_shared(file: Path) -> bool:
+    """Whether a file of backbone weights lies where checkpoints may share it."""
+    return file.resolve().parent == (root() / BACKBONES).resolve()
+
+
+def read_backbone_weights(file: Path, expected: "dict[str, torch.Tensor]") -> "tuple[dict[str, torch.Tensor], str]":
+    """A backbone's weights from a safetensors file, in the number type of ``expected``, with the file's SHA-256.
+
+    Raises
+    ------
+    LayaError
+        It cannot be read, is damaged, or does not fit.
+    """
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise LayaError(
+            f"The file of backbone weights {file.name!r} cannot be read: {error.strerror or 'unknown reason'}."
+        ) from error
+    tensors = _parse(data, file.name)
+    tensors = {
+        name: tensor.to(expected[name].dtype) if name in expected and tensor.is_floating_point() else tensor
+        for name, tensor in tensors.items()
+    }
+    _check_fit(file.name, expected, tensors)
+    return tensors, hashlib.sha256(data).hexdigest()
+
+
+def _shared(folder: Path, named: Any, backbone: "Backbone") -> "dict[str, torch.Tensor]":
+    """The tensors of the shared file that a config names, under the names that the whole model has for them."""
+    name, digest = (named.get("file"), named.get("sha256")) if isinstance(named, dict) else (None, None)
+    if not isinstance(name, str) or not isinstance(digest, str) or Path(name).name != name or not name.isprintable():
+        raise LayaError(f"The config.json of {folder.name!r} has no usable 'weights' for its backbone.")
+    places = (folder / name, folder.parent / BACKBONES / name, root() / BACKBONES / name)
+    file = next((place for place in places if place.is_file()), None)
+    if file is None:
+        raise LayaError(f"{folder.name!r} needs the backbone weights {name!r}; put them into checkpoints/{BACKBONES}.")
+    module = backbone.weights_module
+    tensors, found = read_backbone_weights(file, module.state_dict())
+    if found != digest:
+        raise LayaError(f"The backbone weights {name!r} are not the ones that {folder.name!r} was trained on.")
+    path = next(path for path, each in backbone.named_modules(prefix="backbone") if each is module)
+    return {f"{path}.{key}": tensor for key, tensor in tensors.items()}
 
 
 def write_json(file: Path, value: Any) -> None:
@@ -302,6 +362,16 @@ def _weights(folder: Path) -> bytes:
     if not file.is_file():
         raise LayaError(_no_weights(folder))
     return file.read_bytes()
+
+
+def _parse(data: bytes, name: str) -> "dict[str, torch.Tensor]":
+    from safetensors import SafetensorError
+    from safetensors.torch import load as parse
+
+    try:
+        return parse(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise LayaError(f"The weights of {name!r} are {_damage(data)}.") from error
 
 
 def _no_weights(folder: Path) -> str:

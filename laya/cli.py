@@ -29,7 +29,10 @@ errors = Console(stderr=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Model = Annotated[str, typer.Option("--model", help="A checkpoint's name under checkpoints/, or its folder's path.")]
-Data = Annotated[str, typer.Option("--data", help="A known data set's name, or an image folder with a folder a class.")]
+Data = Annotated[
+    str,
+    typer.Option("--data", help="A known data set's name, a parquet file, or an image folder with a folder a class."),
+]
 Removed = Annotated[str, typer.Option(help="What removing a layer means; an unknown word lists the meanings.")]
 
 
@@ -154,7 +157,16 @@ def train(
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings; flags go before it.")] = None,
     data: Annotated[str | None, typer.Option(help="A known data set's name, or an image folder.")] = None,
     backbone: Annotated[
-        str | None, typer.Option(help="The backbone's name; an unknown one lists those that exist.")
+        str | None, typer.Option(help="The backbone's name, or timm:NAME; an unknown one lists those that exist.")
+    ] = None,
+    pretrained: Annotated[
+        bool | None, typer.Option("--pretrained/--no-pretrained", help="Begin with timm's weights, or at random.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="A safetensors file of the backbone's weights to begin with.")
+    ] = None,
+    frozen: Annotated[
+        bool | None, typer.Option("--frozen", help="Train the head alone, on hidden states that are computed once.")
     ] = None,
     head: Annotated[
         str | None, typer.Option(help="The output head's name; an unknown one lists those that exist.")
@@ -167,12 +179,51 @@ def train(
     from laya import recipe
 
     settings: dict[str, Any] = recipe.read(config) if config else {}
-    flags = {"data": data, "backbone": backbone, "head": head, "epochs": epochs, "seed": seed}
+    flags = {
+        "data": data,
+        "backbone": backbone,
+        "pretrained": pretrained,
+        "weights": weights,
+        "frozen": frozen,
+        "head": head,
+        "epochs": epochs,
+        "seed": seed,
+    }
     settings |= {name: value for name, value in flags.items() if value is not None}
     command = shlex.join(["python", "-m", "laya", *(arg for arg in sys.argv[1:] if arg != "--resume")])
     with _progress() as on_progress:
         recipe.run(settings, out, resume=resume, command=command, on_progress=on_progress)
     typer.echo(f"The checkpoint {out.name!r} is ready: python -m laya explain IMAGE --model {shlex.quote(str(out))}")
+
+
+@app.command()
+def evidence(
+    name: Annotated[str, typer.Argument(help="A checkpoint whose folder has an evidence.toml.", show_default=False)],
+    row: Annotated[str | None, typer.Option(help="Measure one row of the table alone, again if need be.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Measure one seed alone, again if need be.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train every head on a checkpoint's task, several seeds each, and write the table; goes on where it stopped."""
+    from laya import evidence as table
+
+    with _progress() as on_progress:
+        result = table.run(name, row=row, seed=seed, on_progress=on_progress)
+    if as_json:
+        _print(result)
+        return
+    shown = _table("head", "seeds", "accuracy", "macro-F1", "difference to last_layer", "parameters", "seconds")
+    for title, summary in result["rows"].items():
+        difference = summary.get("accuracy_difference", {})
+        shown.add_row(
+            escape(title),
+            str(summary["seeds"]),
+            _spread(summary["accuracy"]),
+            _spread(summary["macro_f1"]),
+            "" if difference.get("mean") is None else _difference(difference),
+            f"{summary['parameters']:,}",
+            f"{summary['seconds']['mean']:.0f}",
+        )
+    Console().print(shown)
 
 
 @app.command()
@@ -233,6 +284,15 @@ def _write_explanation(file: Path, result: "Explanation") -> None:
     else:
         chart = plots.depth_chart(result.layers, result.scores, result.measured, title=result.summary())
         checkpoints.write(file, chart.to_html(include_plotlyjs=True).encode())
+
+
+def _spread(value: dict[str, float | None]) -> str:
+    return f"{value['mean']:.4f}" + ("" if value["std"] is None else f" ± {value['std']:.4f}")
+
+
+def _difference(value: dict[str, float | None]) -> str:
+    interval = "" if value["low"] is None else f" [{value['low']:+.4f}, {value['high']:+.4f}]"
+    return f"{value['mean']:+.4f}{interval}"
 
 
 def _table(*columns: str, caption: str | None = None) -> Table:

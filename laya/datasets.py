@@ -1,23 +1,29 @@
-"""Labelled pictures: known data sets by name, anything else from an image folder."""
+"""Labelled pictures: known data sets by name, anything else from a parquet file or an image folder."""
 
 import gzip
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from PIL import Image
+from pyarrow import parquet
 from torchvision.datasets import FashionMNIST, ImageFolder
+from torchvision.datasets.utils import download_and_extract_archive
 
 from laya import images
 from laya.errors import LayaError
 from laya.images import Preprocessing
 
-Split = Literal["train", "test"]
+Split = Literal["train", "val", "test"]
 DEBIAN = Path("/usr/share/datasets")
+PROJECT = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)
@@ -29,7 +35,7 @@ class ImageSet:
     name : the known data set's name, or the folder's.
     classes : class names in the order of the labels.
     labels : (N,), int64.
-    load : the n-th picture; raises LayaError for a file that cannot be read.
+    raw : the n-th picture as it is stored: a file's bytes, or pixels (H, W) or (H, W, 3), uint8.
     sources : what to call the n-th picture in a message.
     split : which part of the data set this is; None where it is not split.
     """
@@ -37,12 +43,32 @@ class ImageSet:
     name: str
     classes: tuple[str, ...]
     labels: np.ndarray
-    load: Callable[[int], Image.Image]
+    raw: Callable[[int], bytes | np.ndarray]
     sources: Sequence[str]
     split: Split | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def load(self, index: int) -> Image.Image:
+        """The picture at ``index``.
+
+        Raises
+        ------
+        LayaError
+            Its file cannot be read.
+        """
+        stored = self.raw(index)
+        return images.read(stored).image if isinstance(stored, bytes) else Image.fromarray(stored)
+
+    def digest(self) -> str:
+        """SHA-256 of all stored pictures in their order, hexadecimal; labels and names do not count."""
+        total = hashlib.sha256()
+        for index in range(len(self)):
+            stored = self.raw(index)
+            data = stored if isinstance(stored, bytes) else repr(stored.shape).encode() + stored.tobytes()
+            total.update(len(data).to_bytes(8, "little") + data)
+        return total.hexdigest()
 
     def matched_to(self, classes: Sequence[str]) -> "ImageSet":
         """The same pictures, labelled in a checkpoint's class order.
@@ -82,8 +108,24 @@ class ImageSet:
         return replace(
             self,
             labels=self.labels[indices],
-            load=lambda index: self.load(int(indices[index])),
+            raw=lambda index: self.raw(int(indices[index])),
             sources=[self.sources[index] for index in indices],
+        )
+
+    def followed_by(self, other: "ImageSet") -> "ImageSet":
+        """These pictures and then those of another set, matched to these classes.
+
+        Raises
+        ------
+        LayaError
+            The class names differ.
+        """
+        other = other.matched_to(self.classes)
+        return replace(
+            self,
+            labels=np.concatenate([self.labels, other.labels]),
+            raw=lambda index: self.raw(index) if index < len(self) else other.raw(index - len(self)),
+            sources=[*self.sources, *other.sources],
         )
 
 
@@ -111,24 +153,110 @@ def batches(
 
 
 def open_dataset(path: str, split: Split = "test") -> ImageSet:
-    """A known data set by its name, or an image folder with one sub-folder a class.
+    """A known data set by its name, a parquet file, or an image folder with one sub-folder a class.
 
-    A folder that has the sub-folders ``train`` and ``test`` is split by them.
+    A folder that has the sub-folders ``train`` and ``test`` (and perhaps ``val``) is split by them, a parquet file by
+    its column ``split``; what is not split is one whole, whatever ``split`` asks for.
 
     Raises
     ------
     LayaError
-        Neither a known name nor a folder, a folder without classes, or a known data set that is not on this machine and
-        cannot be downloaded.
+        Neither a known name nor a folder nor a parquet file, no classes in it, no such split, or a known data set that
+        is not on this machine and cannot be downloaded.
     """
     if path in KNOWN:
+        if split not in KNOWN[path].splits:
+            raise LayaError(f"{KNOWN[path].title} has no part called {split!r}.")
         return KNOWN[path].open(split)
-    folder = Path(path)
-    if not path or not os.path.isdir(folder):  # noqa: PTH112  # Path.is_dir raises for a name that is too long
-        raise LayaError(f"{path!r} is neither a folder nor a known data set; known: {', '.join(KNOWN)}.")
-    if {"train", "test"} <= {child.name for child in folder.iterdir() if child.is_dir()}:
-        return replace(_folder(folder / split), split=split)
-    return _folder(folder)
+    place = Path(path)
+    if path.endswith(".parquet") and os.path.isfile(place):  # noqa: PTH113  # Path.is_file raises for too long a name
+        return _parquet(place, split)
+    if not path or not os.path.isdir(place):  # noqa: PTH112
+        raise LayaError(
+            f"{path!r} is neither a folder nor a parquet file nor a known data set; known: {', '.join(KNOWN)}."
+        )
+    if {"train", "test"} <= _children(place):
+        if split not in _children(place):
+            raise LayaError(f"The folder {place.name!r} has no part called {split!r}.")
+        return replace(_folder(place / split), split=split)
+    return _folder(place)
+
+
+def splits(path: str) -> tuple[Split, ...]:
+    """The parts that a data set comes in; empty where it is one whole.
+
+    Raises
+    ------
+    LayaError
+        See :func:`open_dataset`.
+    """
+    parts: tuple[Split, ...] = ("train", "val", "test")
+    if path in KNOWN:
+        return KNOWN[path].splits
+    place = Path(path)
+    if path.endswith(".parquet") and os.path.isfile(place):  # noqa: PTH113
+        column = _table(place, ["split"])
+        there = set() if column is None else set(column["split"].to_pylist())
+    else:
+        there = _children(place) if path and os.path.isdir(place) else set()  # noqa: PTH112
+        there = there if {"train", "test"} <= there else set()
+    return tuple(part for part in parts if part in there)
+
+
+def _children(folder: Path) -> set[str]:
+    return {child.name for child in folder.iterdir() if child.is_dir()}
+
+
+def _parquet(file: Path, split: Split) -> ImageSet:
+    """A parquet file as Hugging Face writes image data sets: ``image`` (bytes, or a struct with bytes), ``label``."""
+    table = _table(file, None)
+    if table is None or not {"image", "label"} <= set(table.column_names):
+        raise LayaError(f"{file.name!r} is not a parquet file with the columns image and label.")
+    parted = "split" in table.column_names
+    if parted:
+        table = table.filter(pa.compute.equal(table["split"], split))
+    if not len(table):
+        raise LayaError(f"{file.name!r} has no pictures" + (f" in its part {split!r}." if parted else "."))
+    pictures = table["image"].combine_chunks()
+    if pa.types.is_struct(pictures.type):
+        pictures = pictures.field("bytes")
+    labels = table["label"].to_pylist()
+    classes = _class_names(table.schema) or sorted(set(map(str, labels)))
+    if all(isinstance(label, str) for label in labels) or not _class_names(table.schema):
+        labels = [classes.index(str(label)) for label in labels]
+    if pictures.null_count or not all(isinstance(label, int) and 0 <= label < len(classes) for label in labels):
+        raise LayaError(f"{file.name!r} has rows without a picture or with a label that has no class name.")
+    return ImageSet(
+        name=file.stem,
+        classes=tuple(classes),
+        labels=np.array(labels, dtype=np.int64),
+        raw=lambda index: bytes(pictures[index].as_py()),
+        sources=[f"row {index}" for index in range(len(table))],
+        split=split if parted else None,
+    )
+
+
+def _table(file: Path, columns: list[str] | None) -> Any:
+    """A parquet file's columns; None if it is damaged or lacks one."""
+    try:
+        return (
+            parquet.read_table(file, columns=columns)
+            if columns is None or set(columns) <= set(parquet.read_schema(file).names)
+            else None
+        )
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def _class_names(schema: Any) -> list[str]:
+    """Class names from a parquet schema: our key ``classes``, or what the library ``datasets`` writes."""
+    words = schema.metadata or {}
+    try:
+        if b"classes" in words:
+            return [str(name) for name in json.loads(words[b"classes"])]
+        return [str(name) for name in json.loads(words[b"huggingface"])["info"]["features"]["label"]["names"]]
+    except (KeyError, TypeError, ValueError):
+        return []
 
 
 class _VisibleFolder(ImageFolder):  # type: ignore[misc]  # torchvision ships no types
@@ -152,7 +280,7 @@ def _folder(folder: Path) -> ImageSet:
         name=folder.name,
         classes=tuple(listing.classes),
         labels=np.array(listing.targets, dtype=np.int64),
-        load=lambda index: images.read(images.read_bytes(files[index])).image,
+        raw=lambda index: images.read_bytes(files[index]),
         sources=[str(file.relative_to(folder)) for file in files],
     )
 
@@ -165,14 +293,26 @@ class KnownDataset:
     """A data set that is known by name: how to open it, how its pictures are prepared, where it comes from."""
 
     open: Callable[[Split], ImageSet]
+    splits: tuple[Split, ...]
     preprocessing: Preprocessing
     title: str
     origin: str  # for the model card, Markdown
     license: str  # SPDX or Hugging Face identifier, lower case
 
 
-def _cache() -> Path:
-    return Path(os.environ.get("LAYA_DATA") or Path.home() / ".cache" / "laya")
+def cache() -> Path:
+    """Where downloads and computed states are kept: LAYA_CACHE, or ``~/.cache/laya``."""
+    return Path(os.environ.get("LAYA_CACHE") or Path.home() / ".cache" / "laya")
+
+
+def _places() -> list[Path]:
+    """Where a known data set's files are looked for: LAYA_DATA, or else the cache and the usual folders."""
+    given = os.environ.get("LAYA_DATA")
+    return [Path(given)] if given else [cache(), PROJECT / "data", PROJECT.parent / "shared" / "data"]
+
+
+def _stored(name: str) -> Path | None:
+    return next((place / name for place in _places() if (place / name).exists()), None)
 
 
 def _fashion_mnist(split: Split) -> ImageSet:
@@ -183,8 +323,9 @@ def _fashion_mnist(split: Split) -> ImageSet:
         pixels = _idx(debian / f"{stem}-images-idx3-ubyte.gz")
         labels = _idx(debian / f"{stem}-labels-idx1-ubyte.gz")
     else:
+        folder = _stored("FashionMNIST")
         try:
-            stored = FashionMNIST(str(_cache()), train=split == "train", download=True)
+            stored = FashionMNIST(str(folder.parent if folder else cache()), train=split == "train", download=True)
         except (OSError, RuntimeError) as error:
             raise LayaError(
                 "Fashion-MNIST is not on this machine and its download failed; on Debian or Ubuntu install the package "
@@ -195,7 +336,7 @@ def _fashion_mnist(split: Split) -> ImageSet:
         name="fashion-mnist",
         classes=tuple(FashionMNIST.classes),
         labels=labels.astype(np.int64),
-        load=lambda index: Image.fromarray(pixels[index]),
+        raw=lambda index: pixels[index],
         sources=[f"{split} image {index}" for index in range(len(labels))],
         split=split,
     )
@@ -208,13 +349,87 @@ def _idx(file: Path) -> np.ndarray:
     return np.frombuffer(data, np.uint8, offset=4 + 4 * data[3]).reshape(sizes)
 
 
+CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+
+
+def _cifar10(split: Split) -> ImageSet:
+    """CIFAR-10 from cifar10-train.parquet and cifar10-test.parquet, or the original's binary version, downloaded.
+
+    torchvision's own reader unpickles the Python version, so only its downloader is used.
+    """
+    if file := _stored(f"cifar10-{split}.parquet"):
+        return replace(_parquet(file, split), name="cifar10", split=split)
+    folder = _stored("cifar-10-batches-bin") or cache() / "cifar-10-batches-bin"
+    files = [folder / f"data_batch_{i}.bin" for i in range(1, 6)] if split == "train" else [folder / "test_batch.bin"]
+    try:
+        if not all(file.exists() for file in files):
+            download_and_extract_archive(
+                "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+                str(folder.parent),
+                md5="c32a1d4ab5d03f1284b67883e8d87530",
+            )
+        rows = np.frombuffer(b"".join(file.read_bytes() for file in files), np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise LayaError(
+            "CIFAR-10 is not on this machine and its download failed; set LAYA_DATA to the folder that holds "
+            "cifar10-train.parquet and cifar10-test.parquet, or cifar-10-batches-bin."
+        ) from error
+    pixels = rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)  # planes of red, green, blue
+    return ImageSet(
+        name="cifar10",
+        classes=CIFAR10,
+        labels=rows[:, 0].astype(np.int64),
+        raw=lambda index: np.ascontiguousarray(pixels[index]),
+        sources=[f"{split} image {index}" for index in range(len(rows))],
+        split=split,
+    )
+
+
+def _best_artworks(split: Split) -> ImageSet:
+    """The art styles of the "Best Artworks of All Time" collection, from best-artworks.parquet."""
+    file = _stored("best-artworks.parquet")
+    if file is None:
+        raise LayaError(
+            "Best Artworks is not on this machine; set LAYA_DATA to the folder that holds best-artworks.parquet."
+        )
+    return replace(_parquet(file, split), name="best-artworks")
+
+
+IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
+
 KNOWN = {
     "fashion-mnist": KnownDataset(
         open=_fashion_mnist,
+        splits=("train", "test"),
         preprocessing=Preprocessing(size=(28, 28), channels=1, recipe="garment"),
         title="Fashion-MNIST",
         origin="[Fashion-MNIST](https://github.com/zalandoresearch/fashion-mnist) (Xiao, Rasul, Vollgraf, 2017): "
         "60,000 training and 10,000 test pictures of Zalando's articles, 28 x 28 grey, 10 classes; MIT licence",
         license="mit",
+    ),
+    "cifar10": KnownDataset(
+        open=_cifar10,
+        splits=("train", "test"),
+        preprocessing=Preprocessing(
+            # The training pictures' own mean and standard deviation.
+            *((32, 32), 3, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+            interpolation="lanczos",
+        ),
+        title="CIFAR-10",
+        origin="[CIFAR-10](https://www.cs.toronto.edu/~kriz/cifar.html) (Krizhevsky, 2009): 32 x 32 colour pictures, "
+        "10 classes. Used here is a JPEG-compressed public copy with all 50,000 training pictures and 8,000 of the "
+        "10,000 test pictures (the first 800 of each class)",
+        license="other",
+    ),
+    "best-artworks": KnownDataset(
+        open=_best_artworks,
+        splits=("train", "val", "test"),
+        preprocessing=Preprocessing((224, 224), 3, IMAGENET["mean"], IMAGENET["std"], "bicubic"),
+        title="Best Artworks, art styles",
+        origin='The public collection "Best Artworks of All Time" (50 artists), in a 256 x 256 copy of 7,518 paintings '
+        "that was recompressed as JPEG. The style is the first genre that the collection lists for the *artist*, so "
+        "the label follows the artist, not the painting. The split was drawn by artist: every artist stands in the "
+        "training, the validation and the test part",
+        license="other",
     ),
 }

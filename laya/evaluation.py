@@ -1,7 +1,7 @@
 """Accuracy, attention and faithfulness of a checkpoint over a data set, in one streamed pass."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,13 @@ from laya.checkpoints import Checkpoint, find, load, read_metrics
 from laya.datasets import ImageSet, batches, open_dataset
 from laya.errors import LayaError
 from laya.faithfulness import Floats, controls, deletion_at_1, mean_interval, spearman
-from laya.model import evaluating
+from laya.heads import Removal
+from laya.images import Preprocessing
+from laya.model import LayaClassifier, Trace, evaluating
 from laya.progress import OnProgress, silent
 
-BATCH = 256
+BATCH = 256  # images at once; a sixteenth of it where they are larger than SMALL
+SMALL = 64  # pixels
 FIGURES = ("accuracy", "macro_f1")
 
 
@@ -57,35 +60,15 @@ def evaluate(
     data = data.matched_to(checkpoint.classes)
     if limit is not None and limit < len(data):
         data = data.subset(np.sort(rng.permutation(len(data))[:limit]))
-    model = checkpoint.model
-    methods = [m for m in ATTRIBUTIONS.values() if model.head.attends or not m.needs_weights]
-    kept: list[np.ndarray] = []
-    predicted: list[np.ndarray] = []
-    scores: dict[str, list[Floats]] = {method.id: [] for method in methods}
-    effects: list[Floats] = []
-    seen = 0
-    with evaluating(model):
-        for indices, prepared in batches(data, checkpoint.preprocessing, BATCH, on_skip):
-            if prepared:
-                x = images.to_tensor(prepared, checkpoint.preprocessing).to(checkpoint.device)
-                trace = model.trace(x, tau=settings.tau)
-                if not trace.logits.isfinite().all():
-                    raise LayaError(f"The model {checkpoint.name!r} gives values that are not numbers.")
-                target = trace.logits.argmax(-1)
-                for method in methods:
-                    scores[method.id].append(_numpy(method.compute(model, trace, target, settings)))
-                effects.append(_numpy(LEAVE_ONE_OUT.compute(model, trace, target, settings)))
-                predicted.append(target.cpu().numpy())
-                kept.append(indices)
-            seen = min(seen + BATCH, len(data))
-            on_progress("measuring", seen, len(data))
-    if not kept:
+    seen = traces(
+        checkpoint.model, data, checkpoint.preprocessing, tau=settings.tau, on_progress=on_progress, on_skip=on_skip
+    )
+    measured = measure(checkpoint.model, seen, settings, [settings.removal])
+    if not len(measured.kept):
         raise LayaError(f"None of the {len(data)} pictures can be read.")
-
-    truth, guess = data.labels[np.concatenate(kept)], np.concatenate(predicted)
-    effect = np.concatenate(effects)
-    table = {name: np.concatenate(parts) for name, parts in scores.items()}
-    table |= controls(len(effect), len(model.layers), rng)
+    truth = data.labels[measured.kept]
+    effect = measured.effects[settings.removal]
+    table = measured.scores | controls(len(effect), len(checkpoint.model.layers), rng)
     faithfulness = {}
     for name, values in table.items():
         deletion = asdict(mean_interval(deletion_at_1(values, effect), rng))
@@ -94,17 +77,108 @@ def evaluate(
             "spearman": asdict(mean_interval(spearman(values, effect), rng)),
             "deletion_at_1": deletion,
         }
-    alpha = table.get("alpha")
+    alpha = measured.scores.get("alpha")
     return {
         "model": checkpoint.name,
         "n": len(truth),
-        "accuracy": float(accuracy_score(truth, guess)),
-        "macro_f1": float(f1_score(truth, guess, labels=np.unique(truth), average="macro")),
+        "accuracy": float(accuracy_score(truth, measured.predicted)),
+        "macro_f1": macro_f1(truth, measured.predicted),
         "faithfulness": faithfulness,
         "alpha_mean": None if alpha is None else alpha.mean(0).tolist(),
         "alpha_mutual_information": None if alpha is None else mutual_information(alpha),
-        "layers": list(model.layers),
+        "layers": list(checkpoint.model.layers),
     }
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a model says about N images, and what happens to them when layers are taken away.
+
+    Attributes
+    ----------
+    kept : (N,), which images of the data these are.
+    predicted : (N,), the predicted classes, which are also the targets.
+    scores : method id to (N, L).
+    effects : meaning of "removed" to leave-one-out effects (N, L).
+    """
+
+    kept: np.ndarray
+    predicted: np.ndarray
+    scores: dict[str, Floats]
+    effects: dict[Removal, Floats]
+
+
+def measure(
+    model: LayaClassifier,
+    traces: Iterable[tuple[np.ndarray, Trace]],
+    settings: Settings,
+    removals: Sequence[Removal],
+) -> Measurement:
+    """Work out the layer scores and effects of traced images; the target is the class that the model predicts.
+
+    Parameters
+    ----------
+    traces : indices (b,) of images, with their trace.
+    settings : integration steps; its meaning of "removed" is not read.
+    removals : the meanings of "removed" to measure the effects in.
+
+    Raises
+    ------
+    LayaError
+        The model gives values that are not numbers.
+    """
+    methods = [m for m in ATTRIBUTIONS.values() if model.head.attends or not m.needs_weights]
+    scores: dict[str, list[Floats]] = {method.id: [] for method in methods}
+    effects: dict[Removal, list[Floats]] = {removal: [] for removal in removals}
+    kept: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    predicted: list[np.ndarray] = [np.zeros(0, dtype=np.int64)]
+    with evaluating(model):
+        for indices, trace in traces:
+            if not trace.logits.isfinite().all():
+                raise LayaError("The model gives values that are not numbers.")
+            target = trace.logits.argmax(-1)
+            for method in methods:
+                scores[method.id].append(_numpy(method.compute(model, trace, target, settings)))
+            for removal, parts in effects.items():
+                asked = replace(settings, removal=removal)
+                parts.append(_numpy(LEAVE_ONE_OUT.compute(model, trace, target, asked)))
+            kept.append(indices)
+            predicted.append(target.cpu().numpy())
+
+    def joined(parts: list[Floats]) -> Floats:
+        return np.concatenate([np.zeros((0, len(model.layers))), *parts])
+
+    return Measurement(
+        np.concatenate(kept),
+        np.concatenate(predicted),
+        {name: joined(parts) for name, parts in scores.items()},
+        {removal: joined(parts) for removal, parts in effects.items()},
+    )
+
+
+def traces(
+    model: LayaClassifier,
+    data: ImageSet,
+    preprocessing: Preprocessing,
+    *,
+    tau: float | None = None,
+    on_progress: OnProgress = silent,
+    on_skip: Callable[[str], None] = lambda _: None,
+) -> Iterator[tuple[np.ndarray, Trace]]:
+    """Run a model over pictures, a batch at a time: the batch's indices (b,) with its trace."""
+    device = next(model.parameters()).device
+    size = BATCH if max(preprocessing.size) <= SMALL else BATCH // 16
+    seen = 0
+    for indices, prepared in batches(data, preprocessing, size, on_skip):
+        if prepared:
+            yield indices, model.trace(images.to_tensor(prepared, preprocessing).to(device), tau=tau)
+        seen = min(seen + size, len(data))
+        on_progress("measuring", seen, len(data))
+
+
+def macro_f1(truth: np.ndarray, guess: np.ndarray) -> float:
+    """The mean F1 over the classes that occur in ``truth`` (N,)."""
+    return float(f1_score(truth, guess, labels=np.unique(truth), average="macro"))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Output heads: L hidden states in, class logits out.
 
 All four split exactly over depth, ``logits = bias + sum_i term_i``, so "what did layer i add to class c" has an answer
-without gradients, and "what if layer i were taken away" one without another pass through the backbone.
+without gradients, and "what if layer i were taken away" one without another pass through the backbone. The softmax does
+not notice when every class's weights move by the same vector; :meth:`Head.centre` chooses the one choice of that vector
+for which a term says what speaks for a class *compared with the average class*.
 
 Letters: B images, L layers, K classes, d_i the width of hidden state i, D the common width after the adapters.
 """
@@ -43,14 +45,21 @@ class HeadOutput:
 class Head(nn.Module, ABC):
     """What every head answers. ``options`` rebuilds it, together with ``widths`` and ``classes``.
 
-    ``attends`` tells whether the head has layer weights alpha.
+    ``attends`` tells whether the head has layer weights alpha; every head ends in a linear ``classifier``.
+
+    Parameters
+    ----------
+    widths : d_1..d_L.
+    classes : K.
+    dropout : probability of dropping a unit of a hidden state while training, in [0, 1).
     """
 
     name: ClassVar[str]
     attends: ClassVar[bool] = False
     tau: float = 1.0
+    classifier: nn.Linear
 
-    def __init__(self, widths: Sequence[int], classes: int) -> None:
+    def __init__(self, widths: Sequence[int], classes: int, *, dropout: float = 0.0) -> None:
         super().__init__()
         if not widths or classes < 2:
             raise LayaError("A head needs at least one layer and at least 2 classes.")
@@ -58,7 +67,22 @@ class Head(nn.Module, ABC):
             check_width(width, "a layer's width")
         self.widths = tuple(widths)
         self.classes = classes
-        self.options: dict[str, Any] = {}
+        self.options: dict[str, Any] = {"dropout": check_share(dropout, "dropout")}
+        self.dropout = nn.Dropout(dropout)
+
+    def centre(self) -> None:
+        """Move every class's weights and bias by the same amount, so that their mean over the classes is 0.
+
+        No probability changes, and the weights' norm is the smallest among all that give the same probabilities.
+        """
+        with torch.no_grad():
+            self.classifier.weight.sub_(self.classifier.weight.mean(0))
+            self.classifier.bias.sub_(self.classifier.bias.mean())
+
+    @property
+    def bias(self) -> Tensor:
+        """The part of the logits (K,) that no layer contributes."""
+        return self.classifier.bias
 
     @abstractmethod
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:
@@ -68,10 +92,9 @@ class Head(nn.Module, ABC):
     def terms(self, output: HeadOutput) -> Tensor:
         """What each layer adds to each logit: (B, L, K), with ``logits = bias + terms.sum(1)`` exactly."""
 
-    @property
-    @abstractmethod
-    def bias(self) -> Tensor:
-        """The part of the logits (K,) that no layer contributes."""
+    def votes(self, output: HeadOutput) -> Tensor:
+        """What each layer says before it is weighted, (B, L, K): its term, where there are no weights."""
+        return self.terms(output)
 
     def without(self, output: HeadOutput, removed: Tensor, mode: Removal) -> Tensor:
         """The logits when some layers are taken away, without another pass through the backbone.
@@ -105,20 +128,42 @@ class Head(nn.Module, ABC):
 class _WeightedHead(Head):
     """Adapters z_i = g_i(h_i), one weight a layer, a linear classifier on the weighted sum.
 
+    Parameters
+    ----------
+    widths, classes, dropout : see :class:`Head`.
+    dim : D, the common width of the adapters' outputs.
+    tau : softmax temperature; larger is flatter.
+    norm : put one LayerNorm, shared by the layers, on every z_i, so that no layer is loud by its scale alone. The
+        split over depth stays exact.
+    layer_dropout : probability, in [0, 1), of leaving a layer out of an image's sum while training (the others share
+        its weight), so that no layer can do all the work; at least one layer always stays.
+
     Raises
     ------
     LayaError
-        ``dim`` or ``tau`` out of range.
+        A parameter out of its range.
     """
 
     attends = True
 
-    def __init__(self, widths: Sequence[int], classes: int, *, dim: int = 96, tau: float = 1.0) -> None:
-        super().__init__(widths, classes)
+    def __init__(
+        self,
+        widths: Sequence[int],
+        classes: int,
+        *,
+        dim: int = 96,
+        tau: float = 1.0,
+        norm: bool = False,
+        layer_dropout: float = 0.0,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(widths, classes, dropout=dropout)
         check_width(dim, "the adapters' width")
         self.tau = check_tau(tau)
-        self.options = {"dim": dim, "tau": tau}
+        self.layer_dropout = check_share(layer_dropout, "layer_dropout")
+        self.options |= {"dim": dim, "tau": tau, "norm": norm, "layer_dropout": layer_dropout}
         self.adapters = nn.ModuleList(nn.Linear(width, dim) for width in widths)
+        self.norm = nn.LayerNorm(dim) if norm else nn.Identity()
         self.classifier = nn.Linear(dim, classes)
 
     @abstractmethod
@@ -127,13 +172,19 @@ class _WeightedHead(Head):
 
     def adapt(self, hidden: Sequence[Tensor]) -> Tensor:
         """Hidden states h_i (B, d_i) to z (B, L, D)."""
-        return torch.stack([adapter(h) for adapter, h in zip(self.adapters, hidden, strict=True)], dim=-2)
+        z = [adapter(h) for adapter, h in zip(self.adapters, hidden, strict=True)]
+        adapted: Tensor = self.dropout(self.norm(torch.stack(z, dim=-2)))
+        return adapted
 
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:
         """Read h_i (B, d_i) out by attention over the layers."""
         tau = self.tau if tau is None else check_tau(tau)
         z = self.adapt(hidden)
         scores = self.score(z) / tau
+        if self.training and self.layer_dropout:
+            draw = torch.rand_like(scores)
+            left_out = (draw < self.layer_dropout) & (draw < draw.amax(-1, keepdim=True))
+            scores = scores.masked_fill(left_out, -torch.inf)
         alpha = scores.softmax(-1)
         return HeadOutput(self._classify(alpha, z), z.unbind(-2), scores, alpha, tau)
 
@@ -146,13 +197,8 @@ class _WeightedHead(Head):
         return _weights(output.alpha).unsqueeze(-1) * self.votes(output)
 
     def votes(self, output: HeadOutput) -> Tensor:
-        """W z_i for each layer, (B, L, K): what the layer says before it is weighted."""
+        """W z_i, (B, L, K)."""
         return torch.stack(output.values, dim=-2) @ self.classifier.weight.T
-
-    @property
-    def bias(self) -> Tensor:
-        """The classifier's bias (K,)."""
-        return self.classifier.bias
 
     def without(self, output: HeadOutput, removed: Tensor, mode: Removal) -> Tensor:
         """See :meth:`Head.without`; layer weights make all three meanings possible."""
@@ -176,10 +222,7 @@ class LayaHead(_WeightedHead):
 
     Parameters
     ----------
-    widths : d_1..d_L.
-    classes : K.
-    dim : D, the common width of the adapters' outputs.
-    tau : softmax temperature; larger is flatter.
+    widths, classes, dim, tau, norm, layer_dropout, dropout : see :class:`Head` and :class:`_WeightedHead`.
     scorer_width : hidden units of the scoring MLP (GELU).
     psi_width : width of a small MLP (Linear, GELU), shared by the layers, in front of the scorer; None is the identity.
 
@@ -195,12 +238,13 @@ class LayaHead(_WeightedHead):
         widths: Sequence[int],
         classes: int,
         *,
-        dim: int = 96,
-        tau: float = 1.5,
         scorer_width: int = 192,
         psi_width: int | None = None,
+        tau: float = 1.5,
+        **options: Any,
     ) -> None:
-        super().__init__(widths, classes, dim=dim, tau=tau)
+        super().__init__(widths, classes, tau=tau, **options)
+        dim = self.classifier.in_features
         check_width(scorer_width, "the scorer's width")
         if psi_width is not None:
             check_width(psi_width, "psi's width")
@@ -228,8 +272,8 @@ class ScalarMixHead(_WeightedHead):
 
     name = "scalar_mix"
 
-    def __init__(self, widths: Sequence[int], classes: int, *, dim: int = 96, tau: float = 1.0) -> None:
-        super().__init__(widths, classes, dim=dim, tau=tau)
+    def __init__(self, widths: Sequence[int], classes: int, **options: Any) -> None:
+        super().__init__(widths, classes, **options)
         self.weights = nn.Parameter(torch.zeros(len(self.widths)))
 
     def score(self, z: Tensor) -> Tensor:
@@ -242,23 +286,20 @@ class ConcatHead(Head):
 
     name = "concat"
 
-    def __init__(self, widths: Sequence[int], classes: int) -> None:
-        super().__init__(widths, classes)
+    def __init__(self, widths: Sequence[int], classes: int, *, dropout: float = 0.0) -> None:
+        super().__init__(widths, classes, dropout=dropout)
         self.classifier = nn.Linear(sum(self.widths), classes)
 
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:  # noqa: ARG002
         """Read h_i (B, d_i) out; there is no temperature, so ``tau`` has no effect."""
-        return HeadOutput(self.classifier(torch.cat(tuple(hidden), dim=-1)), tuple(hidden), None, None, self.tau)
+        return HeadOutput(
+            self.classifier(self.dropout(torch.cat(tuple(hidden), dim=-1))), tuple(hidden), None, None, self.tau
+        )
 
     def terms(self, output: HeadOutput) -> Tensor:
         """The classifier's block for each layer times h_i, (B, L, K)."""
         blocks = torch.split(self.classifier.weight, list(self.widths), dim=1)
         return torch.stack([h @ block.T for h, block in zip(output.values, blocks, strict=True)], dim=-2)
-
-    @property
-    def bias(self) -> Tensor:
-        """The classifier's bias (K,)."""
-        return self.classifier.bias
 
 
 class LastLayerHead(Head):
@@ -266,23 +307,18 @@ class LastLayerHead(Head):
 
     name = "last_layer"
 
-    def __init__(self, widths: Sequence[int], classes: int) -> None:
-        super().__init__(widths, classes)
+    def __init__(self, widths: Sequence[int], classes: int, *, dropout: float = 0.0) -> None:
+        super().__init__(widths, classes, dropout=dropout)
         self.classifier = nn.Linear(self.widths[-1], classes)
 
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:  # noqa: ARG002
         """Read h_L (B, d_L) out; there is no temperature, so ``tau`` has no effect."""
-        return HeadOutput(self.classifier(hidden[-1]), tuple(hidden), None, None, self.tau)
+        return HeadOutput(self.classifier(self.dropout(hidden[-1])), tuple(hidden), None, None, self.tau)
 
     def terms(self, output: HeadOutput) -> Tensor:
         """Zero for every layer but the last, (B, L, K)."""
         last = output.values[-1] @ self.classifier.weight.T
         return torch.stack([torch.zeros_like(last)] * (len(self.widths) - 1) + [last], dim=-2)
-
-    @property
-    def bias(self) -> Tensor:
-        """The classifier's bias (K,)."""
-        return self.classifier.bias
 
 
 HEADS: dict[str, type[Head]] = {head.name: head for head in (LayaHead, LastLayerHead, ConcatHead, ScalarMixHead)}
@@ -308,6 +344,19 @@ def _weights(tensor: Tensor | None) -> Tensor:
     if tensor is None:
         raise TypeError("the output is not that of a head with layer weights")
     return tensor
+
+
+def check_share(value: float, what: str) -> float:
+    """The number itself, if it is a usable probability of leaving something out.
+
+    Raises
+    ------
+    LayaError
+        Not a number in [0, 1).
+    """
+    if not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise LayaError(f"{what} must be a number in [0, 1), not {value!r}.")
+    return float(value)
 
 
 def check_tau(tau: float) -> float:

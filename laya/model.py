@@ -4,7 +4,7 @@ Letters used in every shape: B images, C channels, H x W pixels, L layers, d_i t
 D the common width after the adapters, K classes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,7 +22,7 @@ class Trace:
 
     Attributes
     ----------
-    activations : L raw activations A_i as the backbone gave them.
+    activations : L raw activations A_i as the backbone gave them; none where only the hidden states were kept.
     hidden : L pooled hidden states h_i, each (B, d_i).
     head : the head's output: logits (B, K), z_i, layer scores and alpha (B, L).
     """
@@ -56,6 +56,9 @@ class LayaClassifier(nn.Module):
         The head was built for other layers than the backbone has.
     """
 
+    backbone: Backbone
+    head: Head
+
     def __init__(self, backbone: Backbone, head: Head) -> None:
         super().__init__()
         if backbone.widths != head.widths:
@@ -72,7 +75,16 @@ class LayaClassifier(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Images (B, C, H, W) to logits (B, K)."""
-        return self._trace(x, None).logits
+        return self.read(self.hidden_states(x)).logits
+
+    def hidden_states(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Images (B, C, H, W) to the L pooled hidden states, each (B, d_i)."""
+        return tuple(self.backbone.pool(activation) for activation in self.backbone(x))
+
+    def read(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:
+        """L hidden states (B, d_i) to the head's output."""
+        output: HeadOutput = self.head(hidden, tau=tau)
+        return output
 
     def trace(self, x: Tensor, *, tau: float | None = None) -> Trace:
         """One forward pass in evaluation mode, without gradients, that keeps what it produced.
@@ -83,17 +95,19 @@ class LayaClassifier(nn.Module):
         tau : softmax temperature of the layer weights; None is the head's own.
         """
         with evaluating(self), torch.no_grad():
-            return self._trace(x, tau)
+            activations = self.backbone(x)
+            hidden = tuple(self.backbone.pool(activation) for activation in activations)
+            return Trace(activations, hidden, self.read(hidden, tau=tau))
+
+    def trace_of(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> Trace:
+        """A trace from hidden states (B, d_i) that were computed earlier; it has no activations."""
+        with evaluating(self), torch.no_grad():
+            return Trace((), tuple(hidden), self.read(hidden, tau=tau))
 
     def at_temperature(self, trace: Trace, tau: float) -> Trace:
         """The same hidden states read out at another temperature; the backbone does not run again."""
         with evaluating(self), torch.no_grad():
-            return replace(trace, head=self.head(trace.hidden, tau=tau))
-
-    def _trace(self, x: Tensor, tau: float | None) -> Trace:
-        activations = self.backbone(x)
-        hidden = tuple(self.backbone.pool(activation) for activation in activations)
-        return Trace(activations, hidden, self.head(hidden, tau=tau))
+            return replace(trace, head=self.read(trace.hidden, tau=tau))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import torch
 
 from laya import checkpoints
 from laya.cards import model_card
-from laya.datasets import KNOWN, open_dataset
+from laya.datasets import KNOWN, ImageSet, open_dataset, splits
 from laya.device import describe, pick_device
 from laya.errors import LayaError
 from laya.evaluation import evaluate
@@ -65,13 +65,14 @@ def run(
             if done
             else f"There is no interrupted training in {out.name!r}; leave --resume out."
         )
-    data, test = open_dataset(config.data, "train"), open_dataset(config.data, "test")
-    test.matched_to(data.classes)  # raises now, not after the training
-    known = KNOWN.get(config.data)
-    preprocessing = known.preprocessing if known else _plain(config)
-    result = train(config, data, preprocessing, state, resume=resume, on_progress=on_progress)
-
-    checkpoints.save(out, result.model, data.classes, preprocessing, title=title, training=asdict(config))
+    data, validation, test = parts(config.data)
+    preprocessing = preprocessing_for(config)
+    result = train(config, data, preprocessing, state, validation=validation, resume=resume, on_progress=on_progress)
+    weights = Path(config.weights)
+    shared = weights if config.frozen and config.weights and checkpoints.is_shared(weights) else None
+    checkpoints.save(
+        out, result.model, data.classes, preprocessing, title=title, training=asdict(config), shared=shared
+    )
     checkpoint = checkpoints.load(str(out))
     if test.split is None:  # the same pictures as for training, but for those that were held back
         test = data.subset(result.held)
@@ -89,13 +90,34 @@ def run(
         "training": history,
     }
     checkpoints.write_json(out / checkpoints.METRICS, metrics)
-    card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=_machine())
+    card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=machine())
     checkpoints.write(out / checkpoints.CARD, card.encode())
     state.unlink(missing_ok=True)
 
 
-def _plain(config: TrainingConfig) -> Preprocessing:
-    """Pictures of a folder as the backbone wants them: its input shape, or 28 x 28 grey."""
+def parts(path: str) -> tuple[ImageSet, ImageSet | None, ImageSet]:
+    """What to train on, what to choose the epoch by (None where the data has no such part), and what to test on.
+
+    Raises
+    ------
+    LayaError
+        The data cannot be opened, or its parts have different classes.
+    """
+    data, test = open_dataset(path, "train"), open_dataset(path, "test")
+    test.matched_to(data.classes)  # raises now, not after the training
+    return data, open_dataset(path, "val") if "val" in splits(path) else None, test
+
+
+def preprocessing_for(config: TrainingConfig) -> Preprocessing:
+    """How pictures are prepared: a known data set's own way, or else as the backbone wants them.
+
+    Raises
+    ------
+    LayaError
+        The input shape of the recipe cannot be used.
+    """
+    if config.data in KNOWN:
+        return KNOWN[config.data].preprocessing
     shape = config.backbone_options.get("input_shape", [1, 28, 28])
     try:
         channels, height, width = shape
@@ -104,7 +126,8 @@ def _plain(config: TrainingConfig) -> Preprocessing:
         raise LayaError(f"The input_shape must be [channels, height, width], not {shape!r}.") from error
 
 
-def _machine() -> str:
+def machine() -> str:
+    """This machine in words, for the record of a run."""
     device = describe(pick_device())
     threads = f", {torch.get_num_threads()} threads" if device == "CPU" else ""
     return f"{device}{threads} ({platform.machine()}), Python {platform.python_version()}, torch {torch.__version__}"

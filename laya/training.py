@@ -1,7 +1,8 @@
-"""Training a backbone with a head, end to end; it can be killed at any moment and resumed to the same end."""
+"""Training a head on a frozen backbone, or both end to end; it can be killed at any moment and resumed to one end."""
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
@@ -14,17 +15,20 @@ from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
 
 from laya import images
-from laya.backbones import build_backbone
-from laya.checkpoints import write
+from laya.backbones import Backbone, build_backbone
+from laya.checkpoints import read_backbone_weights, write
 from laya.datasets import ImageSet
 from laya.device import pick_device
 from laya.errors import LayaError, unknown
-from laya.heads import build_head
+from laya.heads import HeadOutput, build_head
+from laya.hidden import hidden_states, split
 from laya.images import Preprocessing
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
 AUGMENTATIONS = ("flip", "shift")
+OPTIMISERS = ("adamw", "sgd")
+LOOK = 2000  # training images that a backbone may look at before it is trained
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,23 @@ class TrainingConfig:
         A value out of its range.
     """
 
-    data: str  # a known data set's name, or an image folder
-    backbone: str = "mlp"  # a name from laya.backbones.BACKBONES
+    data: str  # a known data set's name, a parquet file, or an image folder
+    backbone: str = "mlp"  # a name from laya.backbones.BACKBONES, or timm:NAME
     backbone_options: dict[str, Any] = field(default_factory=dict)  # its constructor's arguments
+    pretrained: bool = True  # begin with the weights that timm's hub has for the backbone, unless weights names a file
+    weights: str = ""  # a safetensors file of the backbone's weights to begin with
+    frozen: bool = False  # leave the backbone as it is and train the head on its hidden states, computed once
     head: str = "laya"  # a name from laya.heads.HEADS
     head_options: dict[str, Any] = field(default_factory=dict)  # its constructor's arguments
     epochs: int = 25  # at most; early stopping may end sooner
     batch_size: int = 128  # images a step
+    optimiser: str = "adamw"  # from OPTIMISERS; sgd has Nesterov's momentum
     learning_rate: float = 1e-3  # the peak of the one-cycle schedule
-    weight_decay: float = 1e-2  # decoupled (AdamW)
+    weight_decay: float = 1e-2  # decoupled for adamw
     label_smoothing: float = 0.0  # in [0, 1)
+    auxiliary: float = 0.0  # weight of the mean loss of every layer's own vote W z_i + b, for heads with layer weights
     augment: tuple[str, ...] = ()  # from AUGMENTATIONS: flip = mirror left-right, shift = up to 2 pixels each way
-    validation: float = 0.1  # share of the training images held back, stratified by class
+    validation: float = 0.1  # share of the training images held back, stratified; unused where the data has a val part
     patience: int = 0  # epochs without a better validation accuracy before stopping; 0 never stops early
     seed: int = 0  # of the initial weights, the held-back images, the order, dropout and augmentation
 
@@ -57,6 +66,12 @@ class TrainingConfig:
             raise LayaError("epochs and batch_size must be at least 1, learning_rate above 0 and patience at least 0.")
         if not (0 <= self.label_smoothing < 1 and 0 < self.validation < 1 and 0 <= self.weight_decay < 1e3):
             raise LayaError("label_smoothing must lie in [0, 1), validation in (0, 1), weight_decay at or above 0.")
+        if not 0 <= self.auxiliary < 1e3:
+            raise LayaError("auxiliary must be a number at or above 0.")
+        if self.optimiser not in OPTIMISERS:
+            raise unknown("optimiser", self.optimiser, OPTIMISERS)
+        if self.frozen and set(self.augment) - {"flip"}:
+            raise LayaError("With a frozen backbone the only augmentation is flip, whose hidden states are kept, too.")
         if not 0 <= self.seed < 2**32:
             raise LayaError("seed must be a whole number from 0 to 4294967295.")
         for name in self.augment:
@@ -78,7 +93,7 @@ class TrainingConfig:
                 raise unknown("training setting", name, kinds)
             kind = get_origin(kinds[name]) or kinds[name]
             fits = {float: (int, float), tuple: (list, tuple)}.get(kind, kind)
-            if not isinstance(value, fits) or isinstance(value, bool):
+            if not isinstance(value, fits) or (isinstance(value, bool) and kind is not bool):
                 raise LayaError(f"The training setting {name!r} cannot be {value!r}.")
         if "data" not in values:
             raise LayaError("The training settings name no data; add data = 'fashion-mnist' or the path of a folder.")
@@ -105,50 +120,66 @@ class TrainingResult:
     held: np.ndarray  # indices of the images that were held back
 
 
+# A batch's head output from the images' indices (b,); the flag asks for augmentation.
+_Read = Callable[[Tensor, bool], HeadOutput]
+
+
 def train(
     config: TrainingConfig,
     data: ImageSet,
     preprocessing: Preprocessing,
     state_file: Path,
     *,
+    validation: ImageSet | None = None,
     resume: bool = False,
     on_progress: OnProgress = silent,
 ) -> TrainingResult:
-    """Train on ``data``, of which a stratified share is held back to choose the epoch.
+    """Train on ``data``; ``validation``, or else a stratified share of ``data`` held back, chooses the epoch.
 
     The state after every epoch is in ``state_file`` (safetensors, replaced atomically). Every random draw of an epoch
-    follows from the seed and the epoch's number, so a resumed run ends as an unbroken one would.
+    follows from the seed and the epoch's number, so a resumed run ends as an unbroken one would. At the end the head is
+    centred (:meth:`laya.heads.Head.centre`).
 
     Raises
     ------
     LayaError
-        The state file belongs to another recipe, or a class has too few images to hold some back.
+        The state file belongs to another recipe, a class has too few images to hold some back, or the backbone's
+        weights cannot be had.
     """
     device = pick_device()
     with torch.random.fork_rng(enabled=True):
         torch.manual_seed(config.seed)
-        backbone = build_backbone(config.backbone, config.backbone_options)
-        model = LayaClassifier(
-            backbone, build_head(config.head, backbone.widths, len(data.classes), config.head_options)
-        ).to(device)
+        backbone = make_backbone(config)
+        head = build_head(config.head, backbone.widths, len(data.classes), config.head_options)
+        model = LayaClassifier(backbone, head).to(device)
+    if config.auxiliary and not head.attends:
+        raise LayaError(f"The head {config.head!r} has no layer votes to train, so auxiliary must be 0.")
     if not backbone.accepts(preprocessing.channels, preprocessing.size):
         raise LayaError(f"The backbone {config.backbone!r} with these options cannot read the prepared pictures.")
-    pixels, labels = _pixels(data, preprocessing)
-    try:
-        fit, held = train_test_split(
-            torch.arange(len(labels)), test_size=config.validation, random_state=config.seed, stratify=labels
-        )
-    except ValueError as error:
-        raise LayaError(f"{len(labels)} images are too few to hold some of each class back for validation.") from error
+    everything = data if validation is None else data.followed_by(validation)
+    labels = torch.from_numpy(everything.labels)
+    fit, held = _partition(config, data, validation)
+    read: _Read
+    if config.frozen:
+        backbone.requires_grad_(False)
+        read = _read_hidden(config, model, everything, preprocessing, on_progress)
+    else:
+        pixels = _pixels(everything, preprocessing)
+        with torch.random.fork_rng(enabled=True):
+            torch.manual_seed(config.seed)
+            some = fit[torch.randperm(len(fit))[:LOOK]]
+            backbone.look_at(images.normalise(pixels[some], preprocessing).to(device))
+        read = _read_pixels(config, model, pixels, preprocessing)
 
+    trained: nn.Module = head if config.frozen else model
     steps = -(-len(fit) // config.batch_size)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+    optimiser = _optimiser(config, [parameter for parameter in trained.parameters() if parameter.requires_grad])
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate, total_steps=steps * config.epochs)
     history: list[Epoch] = []
-    best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    best = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
     if resume and state_file.exists():
         try:
-            history, best = _restore(state_file, config, model, optimiser, schedule)
+            history, best = _restore(state_file, config, trained, optimiser, schedule)
         except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise LayaError("The saved state of the training is damaged; train without --resume.") from error
 
@@ -159,12 +190,9 @@ def train(
         with torch.random.fork_rng(enabled=True):
             torch.manual_seed(config.seed * 1_000_003 + number)
             loss = torch.zeros((), device=device)
-            model.train()
+            trained.train()
             for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
-                x = augment(images.normalise(pixels[chunk], preprocessing), config.augment).to(device)
-                step = nn.functional.cross_entropy(
-                    model(x), labels[chunk].to(device), label_smoothing=config.label_smoothing
-                )
+                step = _loss(config, model, read(chunk, True), labels[chunk].to(device))
                 optimiser.zero_grad()
                 step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 optimiser.step()
@@ -173,16 +201,103 @@ def train(
                 on_progress(
                     _standing(number, config.epochs, history), steps * (number - 1) + done, steps * config.epochs
                 )
-        accuracy = _accuracy(model, pixels, labels, held, preprocessing, config.batch_size)
+        accuracy = _accuracy(model, read, labels, held, config.batch_size)
         if not loss.isfinite():
             raise LayaError("The loss is no longer a number; train with a smaller learning_rate.")
         history.append(Epoch(number, float(loss) / len(fit), accuracy, time.perf_counter() - begin))
         if _best(history) == history[-1]:
-            best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        _store(state_file, config, model, optimiser, schedule, history, best)
+            best = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
+        _store(state_file, config, trained, optimiser, schedule, history, best)
 
-    model.load_state_dict(best)
+    trained.load_state_dict(best)
+    head.centre()
     return TrainingResult(model.eval(), tuple(history), _best(history), held.numpy())
+
+
+def make_backbone(config: TrainingConfig) -> Backbone:
+    """The backbone of a recipe with the weights it begins with.
+
+    Raises
+    ------
+    LayaError
+        The options do not fit, or the weights cannot be had or do not fit.
+    """
+    options = dict(config.backbone_options)
+    if config.backbone.startswith("timm") and config.pretrained and not config.weights:
+        options["pretrained"] = True
+    backbone = build_backbone(config.backbone, options)
+    if config.weights:
+        backbone.weights_module.load_state_dict(
+            read_backbone_weights(Path(config.weights), backbone.weights_module.state_dict())[0]
+        )
+    return backbone
+
+
+def _partition(config: TrainingConfig, data: ImageSet, validation: ImageSet | None) -> tuple[Tensor, Tensor]:
+    """Indices to fit on, and indices held back to choose the epoch."""
+    count = len(data)
+    if validation is not None:
+        return torch.arange(count), torch.arange(count, count + len(validation))
+    try:
+        fit, held = train_test_split(
+            torch.arange(count), test_size=config.validation, random_state=config.seed, stratify=data.labels
+        )
+    except ValueError as error:
+        raise LayaError(f"{count} images are too few to hold some of each class back for validation.") from error
+    return fit, held
+
+
+def _optimiser(config: TrainingConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    if config.optimiser == "sgd":
+        return torch.optim.SGD(
+            parameters, config.learning_rate, momentum=0.9, nesterov=True, weight_decay=config.weight_decay
+        )
+    return torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay)
+
+
+def _loss(config: TrainingConfig, model: LayaClassifier, output: HeadOutput, labels: Tensor) -> Tensor:
+    """Cross-entropy of the logits, and of every layer's own vote where the recipe asks for it."""
+    loss = nn.functional.cross_entropy(output.logits, labels, label_smoothing=config.label_smoothing)
+    if config.auxiliary:
+        votes = model.head.votes(output) + model.head.bias  # (B, L, K)
+        each = labels.unsqueeze(1).expand(votes.shape[:2])
+        own = nn.functional.cross_entropy(votes.flatten(0, 1), each.flatten(), label_smoothing=config.label_smoothing)
+        loss = loss + config.auxiliary * own
+    return loss
+
+
+def _read_pixels(config: TrainingConfig, model: LayaClassifier, pixels: Tensor, preprocessing: Preprocessing) -> _Read:
+    device = next(model.parameters()).device
+
+    def read(indices: Tensor, varied: bool) -> HeadOutput:
+        x = images.normalise(pixels[indices], preprocessing)
+        x = augment(x, config.augment) if varied else x
+        return model.read(model.hidden_states(x.to(device)))
+
+    return read
+
+
+def _read_hidden(
+    config: TrainingConfig,
+    model: LayaClassifier,
+    data: ImageSet,
+    preprocessing: Preprocessing,
+    on_progress: OnProgress,
+) -> _Read:
+    device = next(model.parameters()).device
+    views = [
+        hidden_states(model.backbone, data, preprocessing, mirrored=mirrored, on_progress=on_progress)
+        for mirrored in ([False, True] if "flip" in config.augment else [False])
+    ]
+
+    def read(indices: Tensor, varied: bool) -> HeadOutput:
+        rows = views[0][indices.numpy()]
+        if varied and len(views) > 1:
+            mirrored = torch.rand(len(indices)) < 0.5
+            rows[mirrored.numpy()] = views[1][indices[mirrored].numpy()]
+        return model.read([h.to(device) for h in split(rows, model.backbone.widths)])
+
+    return read
 
 
 def augment(x: Tensor, names: tuple[str, ...]) -> Tensor:
@@ -199,26 +314,22 @@ def augment(x: Tensor, names: tuple[str, ...]) -> Tensor:
     return x
 
 
-def _pixels(data: ImageSet, preprocessing: Preprocessing) -> tuple[Tensor, Tensor]:
-    """All pictures as the model sees them, (N, H, W, C) uint8, with their labels (N,)."""
+def _pixels(data: ImageSet, preprocessing: Preprocessing) -> Tensor:
+    """All pictures as the model sees them, (N, H, W, C) uint8."""
     prepared = []
     for index in range(len(data)):
         try:
             prepared.append(images.prepare(data.load(index), preprocessing).image)
         except LayaError as error:
             raise LayaError(f"{data.sources[index]}: {error}") from error
-    return images.to_pixels(prepared, preprocessing), torch.from_numpy(data.labels)
+    return images.to_pixels(prepared, preprocessing)
 
 
-def _accuracy(
-    model: LayaClassifier, pixels: Tensor, labels: Tensor, subset: Tensor, preprocessing: Preprocessing, size: int
-) -> float:
-    device = next(model.parameters()).device
+def _accuracy(model: LayaClassifier, read: _Read, labels: Tensor, subset: Tensor, size: int) -> float:
     right = 0
     with evaluating(model), torch.no_grad():
         for chunk in torch.split(subset, size):
-            predicted = model(images.normalise(pixels[chunk], preprocessing).to(device)).argmax(-1)
-            right += int((predicted.cpu() == labels[chunk]).sum())
+            right += int((read(chunk, False).logits.argmax(-1).cpu() == labels[chunk]).sum())
     return right / len(subset)
 
 
@@ -242,7 +353,7 @@ def _standing(number: int, epochs: int, history: list[Epoch]) -> str:
 def _store(
     file: Path,
     config: TrainingConfig,
-    model: LayaClassifier,
+    model: nn.Module,
     optimiser: torch.optim.Optimizer,
     schedule: torch.optim.lr_scheduler.LRScheduler,
     history: list[Epoch],
@@ -266,7 +377,7 @@ def _store(
 def _restore(
     file: Path,
     config: TrainingConfig,
-    model: LayaClassifier,
+    model: nn.Module,
     optimiser: torch.optim.Optimizer,
     schedule: torch.optim.lr_scheduler.LRScheduler,
 ) -> tuple[list[Epoch], dict[str, Tensor]]:

@@ -27,7 +27,7 @@ def data() -> ImageSet:
     rng = np.random.default_rng(2)
     pixels = rng.integers(0, 256, (40, 8, 8), dtype=np.uint8)
     labels = rng.integers(0, 3, 40)
-    return ImageSet("noise", CLASSES, labels, lambda i: Image.fromarray(pixels[i]), [f"image {i}" for i in range(40)])
+    return ImageSet("noise", CLASSES, labels, lambda i: pixels[i], [f"image {i}" for i in range(40)])
 
 
 @pytest.mark.parametrize("removal", ["zero-term", "renormalise", "zero-state"])
@@ -150,7 +150,7 @@ def test_verify_says_what_it_cannot_try(saved, data):
     metrics = stated(saved, data)
     checkpoints.write_json(saved / "metrics.json", metrics | {"data": "nowhere"})
     assert passed(saved) == [True, None]
-    assert "neither a folder nor a known data set" in verify(str(saved))[1].text
+    assert "neither a folder nor a parquet file nor a known data set" in verify(str(saved))[1].text
     for missing in ("split", "data", "faithfulness"):
         checkpoints.write_json(saved / "metrics.json", {key: metrics[key] for key in metrics if key != missing})
         assert passed(saved) == [True, None]

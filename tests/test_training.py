@@ -32,7 +32,7 @@ def toy(count: int = 120) -> ImageSet:
     pixels[labels == 0, :, :4] += 100
     pixels[labels == 1, :, 4:] += 100
     return ImageSet(
-        "toy", ("left", "right", "none"), labels, lambda i: Image.fromarray(pixels[i]), [str(i) for i in range(count)]
+        "toy", ("left", "right", "none"), labels, lambda i: pixels[i], [str(i) for i in range(count)]
     )
 
 
@@ -118,7 +118,8 @@ def test_early_stopping_ends_a_run_and_keeps_the_best_epoch(tmp_path):
     assert len(result.history) == result.best.epoch + 3 < 40
     with safe_open(tmp_path / "state", "pt") as state:
         assert len(json.loads(state.metadata()["history"])) == len(result.history)
-        assert torch.equal(state.get_tensor("best.head.classifier.bias"), result.model.head.classifier.bias)
+        best = state.get_tensor("best.head.classifier.bias")
+        assert torch.equal(best - best.mean(), result.model.head.classifier.bias)
 
 
 def test_augmentation_flips_and_shifts_each_image_by_itself():

@@ -6,26 +6,33 @@ A new backbone is one class that follows :class:`Backbone` and one entry in :dat
 from typing import Any
 
 from laya.backbones.base import Backbone
+from laya.backbones.cnn import CNN
 from laya.backbones.mlp import MLP
+from laya.backbones.timm import Timm
 from laya.errors import LayaError, unknown
 
-BACKBONES: dict[str, type[Backbone]] = {MLP.name: MLP}
+BACKBONES: dict[str, type[Backbone]] = {backbone.name: backbone for backbone in (MLP, CNN, Timm)}
 
 
 def build_backbone(name: str, options: dict[str, Any]) -> Backbone:
     """Build a backbone from its registered name and the options of its constructor.
+
+    ``timm:NAME`` is the backbone ``timm`` with the option ``model = NAME``.
 
     Raises
     ------
     LayaError
         The name is not registered, or the options do not fit the constructor.
     """
+    name, colon, model = name.partition(":")
     if name not in BACKBONES:
         raise unknown("backbone", name, BACKBONES)
+    if colon:
+        options = {**options, "model": model}
     try:
         return BACKBONES[name](**options)
     except (TypeError, ValueError, RuntimeError) as error:
         raise LayaError(f"The options {sorted(options)} do not fit the backbone {name!r}.") from error
 
 
-__all__ = ["BACKBONES", "MLP", "Backbone", "build_backbone"]
+__all__ = ["BACKBONES", "CNN", "MLP", "Backbone", "Timm", "build_backbone"]

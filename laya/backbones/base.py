@@ -26,7 +26,15 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Images (B, C, H, W) to L raw activations: (B, C_i, H_i, W_i) feature maps or (B, d_i) vectors."""
+        """Images (B, C, H, W) to L raw activations: feature maps (B, C_i, H_i, W_i), tokens or vectors (B, d_i)."""
+
+    @property
+    def weights_module(self) -> nn.Module:
+        """The module whose tensors a file of this backbone's weights names."""
+        return self
+
+    def look_at(self, x: Tensor) -> None:
+        """Learn what can be learnt from a sample of training images (N, C, H, W) before the training; often nothing."""
 
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
         """Whether it can read pictures of so many channels and of this height and width."""

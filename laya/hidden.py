@@ -1,0 +1,119 @@
+"""Hidden states of a frozen backbone: computed once, kept on disk, read by every head that trains on them."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import timm
+import torch
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+from PIL import ImageOps
+
+from laya import images
+from laya.backbones import Backbone
+from laya.checkpoints import write_json
+from laya.datasets import ImageSet, cache
+from laya.device import pick_device
+from laya.errors import LayaError
+from laya.images import Preprocessing
+from laya.model import evaluating
+from laya.progress import OnProgress, silent
+
+BATCH = 16
+
+
+def hidden_states(
+    backbone: Backbone,
+    data: ImageSet,
+    preprocessing: Preprocessing,
+    *,
+    mirrored: bool = False,
+    on_progress: OnProgress = silent,
+) -> NDArray[np.float32]:
+    """The hidden states h_1..h_L of every picture, side by side: (N, d_1 + ... + d_L), read from disk as needed.
+
+    The file's name is a hash of everything that the values depend on: the backbone's options and weights, the
+    preparation, the pictures, and the versions of torch and timm. A computation that was interrupted goes on.
+
+    Parameters
+    ----------
+    backbone : in any mode; it runs in evaluation mode.
+    data : N pictures.
+    mirrored : of the pictures flipped left to right.
+
+    Raises
+    ------
+    LayaError
+        A picture cannot be read, or the cache cannot be written.
+    """
+    file = cache() / "hidden" / f"{_key(backbone, data, preprocessing, mirrored)}.npy"
+    if not file.exists():
+        try:
+            _compute(file, backbone, data, preprocessing, mirrored, on_progress)
+        except OSError as error:
+            raise LayaError(f"The cache of hidden states cannot be written: {error.strerror or error}.") from error
+    return np.load(file, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+
+
+def split(rows: NDArray[np.float32], widths: tuple[int, ...]) -> list[torch.Tensor]:
+    """Rows (B, d_1 + ... + d_L) to the L hidden states (B, d_i)."""
+    return list(torch.split(torch.from_numpy(np.ascontiguousarray(rows)), list(widths), dim=1))
+
+
+def _compute(
+    file: Path,
+    backbone: Backbone,
+    data: ImageSet,
+    preprocessing: Preprocessing,
+    mirrored: bool,
+    on_progress: OnProgress,
+) -> None:
+    """Fill the file; rows and a count of them are written as it goes, under another name until all are there."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial, counter = file.with_suffix(".partial.npy"), file.with_suffix(".json")
+    shape = (len(data), sum(backbone.widths))
+    try:
+        begin = int(json.loads(counter.read_text())["done"])
+        rows = np.load(partial, mmap_mode="r+", allow_pickle=False)
+        if rows.shape != shape or not 0 <= begin <= len(data):
+            raise ValueError(rows.shape)
+    except (OSError, ValueError, KeyError, TypeError):
+        begin, rows = 0, open_memmap(partial, mode="w+", dtype=np.float32, shape=shape)
+    device = pick_device()
+    backbone = backbone.to(device)
+    with evaluating(backbone), torch.no_grad():
+        for start in range(begin, len(data), BATCH):
+            pictures = []
+            for index in range(start, min(start + BATCH, len(data))):
+                try:
+                    picture = images.prepare(data.load(index), preprocessing).image
+                except LayaError as error:
+                    raise LayaError(f"{data.sources[index]}: {error}") from error
+                pictures.append(ImageOps.mirror(picture) if mirrored else picture)
+            activations = backbone(images.to_tensor(pictures, preprocessing).to(device))
+            hidden = torch.cat([backbone.pool(activation) for activation in activations], dim=1)
+            rows[start : start + len(pictures)] = hidden.cpu().numpy()
+            rows.flush()
+            write_json(counter, {"done": start + len(pictures)})
+            on_progress("reading hidden states", start + len(pictures), len(data))
+    partial.replace(file)
+    counter.unlink(missing_ok=True)
+
+
+def _key(backbone: Backbone, data: ImageSet, preprocessing: Preprocessing, mirrored: bool) -> str:
+    weights = hashlib.sha256()
+    for name, tensor in sorted(backbone.state_dict().items()):
+        weights.update(name.encode() + tensor.detach().cpu().contiguous().numpy().tobytes())
+    parts: dict[str, Any] = {
+        "backbone": [backbone.name, backbone.options],
+        "weights": weights.hexdigest(),
+        "preprocessing": asdict(preprocessing),
+        "pictures": data.digest(),
+        "mirrored": mirrored,
+        "versions": [torch.__version__, timm.__version__],
+    }
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
