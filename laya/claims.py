@@ -64,7 +64,9 @@ def _laya_first(rows: dict[str, Any]) -> Claim:
 
 def _fashion_faithfulness(rows: dict[str, Any]) -> Claim:
     ranks = {
-        removal: {method: rows["laya_published"]["faithfulness"][removal][method]["spearman"]["mean"] for method in METHODS}
+        removal: {
+            method: rows["laya_published"]["faithfulness"][removal][method]["spearman"]["mean"] for method in METHODS
+        }
         for removal in ("zero-term", "zero-state")
     }
     told = "; ".join(
@@ -113,9 +115,7 @@ def _above_last_layer(rows: dict[str, Any]) -> Claim:
 def _deletion(rows: dict[str, Any]) -> Claim:
     told, found = [], True
     for row in LAYA:
-        drops = {
-            method: rows[row]["faithfulness"]["zero-term"][method]["deletion_at_1"]["mean"] for method in METHODS
-        }
+        drops = {method: rows[row]["faithfulness"]["zero-term"][method]["deletion_at_1"]["mean"] for method in METHODS}
         told.append(f"{ROWS[row]}: " + ", ".join(f"{_METHOD[method]} {drop:.3f}" for method, drop in drops.items()))
         found &= row != "laya_published" or drops["alpha"] >= max(drops[method] for method in GRADIENTS)
     return Claim("LAYA's attention has the highest Deletion@1 (0.5787).", f"{'; '.join(told)}.", found)

@@ -42,6 +42,11 @@ _STYLE = """<style>
 .laya-table abbr { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
 .laya-note { font-size: .86rem; line-height: 1.5; opacity: .82; margin: .2rem 0 .4rem; }
 .laya-note abbr { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
+.laya-claim { border-left: 4px solid; padding: .1rem 0 .1rem .9rem; margin: 0 0 .7rem; }
+.laya-claim p { margin: 0; line-height: 1.45; }
+.laya-claim b { margin-left: .3rem; }
+.laya-claim-yes { border-color: #009E73; }
+.laya-claim-no { border-color: #D55E00; }
 .laya-footer { opacity: .7; font-size: .8rem; border-top: 1px solid rgba(128, 140, 160, .28); padding-top: .6rem;
   margin-top: 1.5rem; }
 @media (max-width: 640px) {
