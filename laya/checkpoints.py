@@ -267,6 +267,12 @@ def save(
     write_json(folder / CONFIG, settings)
 
 
+def backbone_file(name: str) -> Path:
+    """A file of backbone weights from its name under ``backbones/``, or its own path."""
+    shared = root() / BACKBONES / name
+    return shared if shared.is_file() else Path(name)
+
+
 def is_shared(file: Path) -> bool:
     """Whether a file of backbone weights lies where checkpoints may share it."""
     return file.resolve().parent == (root() / BACKBONES).resolve()

@@ -61,7 +61,7 @@ def hidden_states(
 
 def split(rows: NDArray[np.float32], widths: tuple[int, ...]) -> list[torch.Tensor]:
     """Rows (B, d_1 + ... + d_L) to the L hidden states (B, d_i)."""
-    return list(torch.split(torch.from_numpy(np.ascontiguousarray(rows)), list(widths), dim=1))
+    return list(torch.split(torch.from_numpy(np.array(rows)), list(widths), dim=1))
 
 
 def _compute(

@@ -68,8 +68,8 @@ def run(
     data, validation, test = parts(config.data)
     preprocessing = preprocessing_for(config)
     result = train(config, data, preprocessing, state, validation=validation, resume=resume, on_progress=on_progress)
-    weights = Path(config.weights)
-    shared = weights if config.frozen and config.weights and checkpoints.is_shared(weights) else None
+    weights = checkpoints.backbone_file(config.weights) if config.weights else None
+    shared = weights if config.frozen and weights and checkpoints.is_shared(weights) else None
     checkpoints.save(
         out, result.model, data.classes, preprocessing, title=title, training=asdict(config), shared=shared
     )

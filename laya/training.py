@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from laya import images
 from laya.backbones import Backbone, build_backbone
-from laya.checkpoints import read_backbone_weights, write
+from laya.checkpoints import backbone_file, read_backbone_weights, write
 from laya.datasets import ImageSet
 from laya.device import pick_device
 from laya.errors import LayaError, unknown
@@ -45,7 +45,7 @@ class TrainingConfig:
     backbone: str = "mlp"  # a name from laya.backbones.BACKBONES, or timm:NAME
     backbone_options: dict[str, Any] = field(default_factory=dict)  # its constructor's arguments
     pretrained: bool = True  # begin with the weights that timm's hub has for the backbone, unless weights names a file
-    weights: str = ""  # a safetensors file of the backbone's weights to begin with
+    weights: str = ""  # a safetensors file of the backbone's weights, or the name of one in checkpoints/backbones
     frozen: bool = False  # leave the backbone as it is and train the head on its hidden states, computed once
     head: str = "laya"  # a name from laya.heads.HEADS
     head_options: dict[str, Any] = field(default_factory=dict)  # its constructor's arguments
@@ -227,9 +227,8 @@ def make_backbone(config: TrainingConfig) -> Backbone:
         options["pretrained"] = True
     backbone = build_backbone(config.backbone, options)
     if config.weights:
-        backbone.weights_module.load_state_dict(
-            read_backbone_weights(Path(config.weights), backbone.weights_module.state_dict())[0]
-        )
+        tensors, _ = read_backbone_weights(backbone_file(config.weights), backbone.weights_module.state_dict())
+        backbone.weights_module.load_state_dict(tensors)
     return backbone
 
 

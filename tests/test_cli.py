@@ -120,7 +120,10 @@ def test_train_then_verify(run, folder, tmp_path):
         (["explain", "PICTURE", "--model", "small", "--removed", "x"], "no meaning of removal called 'x'"),
         (["explain", "PICTURE", "--model", "small", "--out", "x.docx"], "ends in .json or .html, not 'x.docx'"),
         (["explain", "LICENSE", "--model", "small"], "not a picture in a known format, which cannot be read here"),
-        (["evaluate", "--model", "small", "--data", "nowhere"], "neither a folder nor a parquet file nor a known data set"),
+        (
+            ["evaluate", "--model", "small", "--data", "nowhere"],
+            "neither a folder nor a parquet file nor a known data set",
+        ),
         (["train", "--out", "x"], "The training settings name no data"),
         (["train", "--data", "fashion-mnist", "--out", "x", "--head", "mean"], "no head called 'mean'"),
         (["train", "--config", "no.toml", "--out", "x"], "The settings file 'no.toml' cannot be read."),

@@ -99,7 +99,9 @@ def test_unreadable_files_are_left_out_and_named(folder):
 
 
 def test_what_is_no_data_set_is_refused(tmp_path):
-    with pytest.raises(LayaError, match="neither a folder nor a parquet file nor a known data set; known: fashion-mnist"):
+    with pytest.raises(
+        LayaError, match="neither a folder nor a parquet file nor a known data set; known: fashion-mnist"
+    ):
         open_dataset(str(tmp_path / "nowhere"))
     for name in ("a" * 300, ""):
         with pytest.raises(LayaError, match="neither a folder nor a parquet file nor a known data set"):

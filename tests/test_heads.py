@@ -198,3 +198,58 @@ def test_bad_sizes_and_options_are_refused():
     ):
         with pytest.raises(LayaError):
             build()
+
+
+# --- what only the training sees, and what keeps the attention honest ---------------------------------------------------
+
+
+def test_a_shared_layernorm_puts_every_z_on_one_scale_and_keeps_the_split_exact(hidden):
+    head = head_of("laya", dim=7, norm=True)
+    loud = [1000 * hidden[0], *hidden[1:]]
+    output = head(loud)
+    for i, z in enumerate(output.values):
+        raw = head.adapters[i](loud[i]).double()
+        mean, variance = raw.mean(-1, keepdim=True), raw.var(-1, keepdim=True, correction=0)
+        torch.testing.assert_close(z.double(), (raw - mean) / (variance + 1e-5).sqrt(), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(head.bias + head.terms(output).sum(1), output.logits, atol=1e-5, rtol=1e-5)
+
+
+def test_layer_dropout_leaves_layers_out_at_random_but_never_all_of_them():
+    torch.manual_seed(0)
+    head = head_of("laya", layer_dropout=0.6)
+    many = [torch.randn(1, width).expand(20_000, width) for width in WIDTHS]
+    head.train()
+    alpha = head(many).alpha
+    torch.testing.assert_close(alpha.sum(1), torch.ones(len(alpha)))
+    left_out = (alpha == 0).sum(1)
+    assert left_out.max() == 2
+    # With p = 0.6, all three draws fall below p in 0.216 of the cases; the layer that drew the most then stays.
+    expected = [0.4**3, 3 * 0.4**2 * 0.6, 3 * 0.4 * 0.6**2 + 0.6**3]
+    assert (torch.bincount(left_out, minlength=3) / len(alpha)).tolist() == pytest.approx(expected, abs=0.02)
+    head.eval()
+    assert (head(many).alpha > 0).all()
+
+
+def test_dropout_acts_while_training_alone(hidden):
+    for name in HEADS:
+        head = head_of(name, dropout=0.5).train()
+        assert not torch.equal(head(hidden).logits, head(hidden).logits), name
+        head.eval()
+        assert torch.equal(head(hidden).logits, head(hidden).logits), name
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_centred_head_gives_the_same_probabilities_and_speaks_against_the_average_class(hidden, name):
+    head = head_of(name)
+    before = head(hidden).logits.softmax(-1)
+    head.centre()
+    output = head(hidden)
+    torch.testing.assert_close(output.logits.softmax(-1), before, atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(head.terms(output).sum(-1), torch.zeros(4, 3), atol=1e-5, rtol=0)
+    assert head.bias.sum().item() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"layer_dropout": 1.0}, {"dropout": -0.1}, {"dropout": "x"}])
+def test_a_share_must_be_in_range(options):
+    with pytest.raises(LayaError, match=r"must be a number in \[0, 1\)"):
+        head_of("laya", **options)

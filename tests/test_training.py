@@ -31,9 +31,7 @@ def toy(count: int = 120) -> ImageSet:
     pixels = rng.integers(0, 120, (count, 8, 8), dtype=np.uint8)
     pixels[labels == 0, :, :4] += 100
     pixels[labels == 1, :, 4:] += 100
-    return ImageSet(
-        "toy", ("left", "right", "none"), labels, lambda i: pixels[i], [str(i) for i in range(count)]
-    )
+    return ImageSet("toy", ("left", "right", "none"), labels, lambda i: pixels[i], [str(i) for i in range(count)])
 
 
 def config(**changes: object) -> TrainingConfig:

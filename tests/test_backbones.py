@@ -1,0 +1,114 @@
+"""The convolutional network and timm's transformers: what comes out of every layer, and in which form."""
+
+import pytest
+import timm
+import torch
+
+from laya import checkpoints
+from laya.backbones import CNN, Timm, build_backbone
+from laya.errors import LayaError
+from laya.heads import build_head
+from laya.images import Preprocessing
+from laya.model import LayaClassifier
+
+TINY = "test_vit"  # timm's own model for tests: 6 blocks of width 64, 16-pixel patches, class token
+
+
+def test_the_cnn_halves_the_picture_at_every_stage():
+    backbone = CNN(stages=(5, 6, 7)).eval()
+    activations = backbone(torch.rand(2, 3, 32, 32))
+    assert [tuple(a.shape[1:]) for a in activations] == [(24, 31, 31), (5, 15, 15), (6, 7, 7), (7, 3, 3)]
+    assert backbone.widths == (24, 5, 6, 7)
+    assert backbone.layers == ("stem, 24 channels", "stage 1, 5 channels", "stage 2, 6 channels", "stage 3, 7 channels")
+    assert backbone.accepts(3, (32, 32))
+    assert not backbone.accepts(1, (32, 32))
+    assert not backbone.accepts(3, (8, 32))  # the last stage would have nothing left
+    backbone(torch.rand(1, 3, 9, 9))  # the smallest that it accepts
+    assert backbone.accepts(3, (9, 9))
+
+
+def test_the_stem_whitens_the_patches_of_the_images_that_it_looked_at():
+    torch.manual_seed(0)
+    base = torch.randn(64, 3, 9, 9)
+    x = torch.nn.functional.avg_pool2d(base, 3, stride=1, padding=1) * torch.tensor([1.0, 0.5, 2.0]).view(3, 1, 1)
+    backbone = CNN(stages=(4,))
+    backbone.look_at(x)
+    responses = backbone.blocks[0][0](x)[:, :12].permute(0, 2, 3, 1).reshape(-1, 12)
+    covariance = torch.cov(responses.T)
+    off = covariance - torch.diag(covariance.diagonal())
+    assert off.abs().max() < 0.02  # uncorrelated
+    assert ((covariance.diagonal() > 0.8) & (covariance.diagonal() < 1.01)).all()  # of variance 1, but for the floor
+    assert torch.equal(backbone.blocks[0][0].weight[12:], -backbone.blocks[0][0].weight[:12])
+
+
+def test_the_stem_is_not_trained():
+    assert [name for name, p in CNN().named_parameters() if not p.requires_grad] == ["blocks.0.0.weight"]
+
+
+@pytest.mark.parametrize("tokens", ["class+patches", "patches", "class"])
+def test_a_transformers_blocks_are_those_that_hooks_see(tokens):
+    backbone = Timm(TINY, tokens).eval()
+    seen = []
+    for block in backbone.model.blocks:
+        block.register_forward_hook(lambda module, args, output: seen.append(output))
+    x = torch.rand(2, 3, 160, 160)
+    with torch.no_grad():
+        activations = backbone(x)
+    assert len(activations) == len(seen) == len(backbone.layers) == 6
+    for i, tokens_ in enumerate(seen):
+        torch.testing.assert_close(activations[i], tokens_)
+        parts = {"class": [tokens_[:, 0]], "patches": [tokens_[:, 1:].mean(1)]}
+        expected = torch.cat([part for name in tokens.split("+") for part in parts[name]], dim=1)
+        torch.testing.assert_close(backbone.pool(activations[i]), expected)
+        assert backbone.widths[i] == expected.shape[1]
+    assert backbone.layers[1] == "block 2 of 6"
+
+
+def test_another_size_is_read_if_the_patches_fit():
+    backbone = Timm(TINY).eval()
+    assert backbone(torch.rand(1, 3, 64, 96))[0].shape[1] == 1 + 4 * 6
+    assert backbone.accepts(3, (64, 96))
+    assert not backbone.accepts(3, (64, 100))
+
+
+def test_what_is_no_transformer_of_timm_is_refused():
+    with pytest.raises(LayaError, match="no timm model called 'vit_smal_patch16_224'"):
+        build_backbone("timm:vit_smal_patch16_224", {})
+    with pytest.raises(LayaError, match="'resnet18' is not a plain vision transformer"):
+        Timm("resnet18")
+    with pytest.raises(LayaError, match="no choice of tokens called 'all'"):
+        Timm(TINY, "all")
+
+
+def test_missing_weights_are_named_with_the_way_out(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(LayaError, match=r"weights of 'vit_tiny_patch16_224' .* --weights.* --no-pretrained"):
+        Timm("vit_tiny_patch16_224", pretrained=True)
+
+
+def test_a_checkpoint_shares_a_file_of_backbone_weights(tmp_path, monkeypatch):
+    from safetensors.torch import save_file
+
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path))
+    torch.manual_seed(0)
+    source = timm.create_model(TINY, num_classes=0, dynamic_img_size=True)
+    shared = tmp_path / "backbones" / "tiny.safetensors"
+    shared.parent.mkdir()
+    save_file({name: tensor.half() for name, tensor in source.state_dict().items()}, shared)
+    backbone = Timm(TINY)
+    backbone.model.load_state_dict({name: t.half().float() for name, t in source.state_dict().items()})
+    model = LayaClassifier(backbone, build_head("laya", backbone.widths, 3, {"dim": 5})).eval()
+    preprocessing = Preprocessing((64, 64), 3, (0.5,) * 3, (0.5,) * 3)
+    assert checkpoints.is_shared(shared)
+    folder = tmp_path / "art"
+    checkpoints.save(folder, model, ("a", "b", "c"), preprocessing, title="Art", training={}, shared=shared)
+    assert (folder / "model.safetensors").stat().st_size < shared.stat().st_size / 4
+    x = torch.rand(2, 3, 64, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(checkpoints.load("art").model(x), model(x))
+    save_file({name: tensor.half() * 2 for name, tensor in source.state_dict().items()}, shared)
+    with pytest.raises(LayaError, match="'tiny.safetensors' are not the ones that 'art' was trained on"):
+        checkpoints.load("art")
+    shared.unlink()
+    with pytest.raises(LayaError, match="needs the backbone weights 'tiny.safetensors'; put them into"):
+        checkpoints.load("art")
