@@ -297,7 +297,8 @@ class KnownDataset:
     preprocessing: Preprocessing
     title: str
     origin: str  # for the model card, Markdown
-    license: str  # SPDX or Hugging Face identifier, lower case
+    license: str  # of weights trained on it; SPDX or Hugging Face identifier, lower case
+    terms: str  # what may be done with weights and data, for the model card
 
 
 def cache() -> Path:
@@ -406,6 +407,7 @@ KNOWN = {
         origin="[Fashion-MNIST](https://github.com/zalandoresearch/fashion-mnist) (Xiao, Rasul, Vollgraf, 2017): "
         "60,000 training and 10,000 test pictures of Zalando's articles, 28 x 28 grey, 10 classes; MIT licence",
         license="mit",
+        terms="MIT, weights and data.",
     ),
     "cifar10": KnownDataset(
         open=_cifar10,
@@ -419,7 +421,8 @@ KNOWN = {
         origin="[CIFAR-10](https://www.cs.toronto.edu/~kriz/cifar.html) (Krizhevsky, 2009): 32 x 32 colour pictures, "
         "10 classes. Used here is a JPEG-compressed public copy with all 50,000 training pictures and 8,000 of the "
         "10,000 test pictures (the first 800 of each class)",
-        license="other",
+        license="mit",
+        terms="MIT for the weights. The data set states no licence; its pictures are not part of this project.",
     ),
     "best-artworks": KnownDataset(
         open=_best_artworks,
@@ -430,6 +433,8 @@ KNOWN = {
         "that was recompressed as JPEG. The style is the first genre that the collection lists for the *artist*, so "
         "the label follows the artist, not the painting. The split was drawn by artist: every artist stands in the "
         "training, the validation and the test part",
-        license="other",
+        license="mit",
+        terms="MIT for the head's weights. The pictures are not part of this project; some of the painters are still "
+        "under copyright.",
     ),
 }

@@ -80,6 +80,7 @@ def run(
     history = {
         "epochs": len(result.history),
         "best_epoch": result.best.epoch,
+        "held_back": len(result.held),
         "validation_accuracy": result.best.validation_accuracy,
         "seconds": sum(epoch.seconds for epoch in result.history),
     }

@@ -107,8 +107,8 @@ def test_a_checkpoint_shares_a_file_of_backbone_weights(tmp_path, monkeypatch):
     with torch.no_grad():
         torch.testing.assert_close(checkpoints.load("art").model(x), model(x))
     save_file({name: tensor.half() * 2 for name, tensor in source.state_dict().items()}, shared)
-    with pytest.raises(LayaError, match="'tiny.safetensors' are not the ones that 'art' was trained on"):
+    with pytest.raises(LayaError, match=r"'tiny\.safetensors' are not the ones that 'art' was trained on"):
         checkpoints.load("art")
     shared.unlink()
-    with pytest.raises(LayaError, match="needs the backbone weights 'tiny.safetensors'; put them into"):
+    with pytest.raises(LayaError, match=r"needs the backbone weights 'tiny\.safetensors'; put them into"):
         checkpoints.load("art")

@@ -1,17 +1,22 @@
 """Image folders, class matching (H17), and where Fashion-MNIST is found."""
 
 import gzip
+import json
+import shutil
 import struct
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
+from pyarrow import parquet
 
 from laya import datasets
-from laya.datasets import batches, open_dataset
+from laya.datasets import batches, open_dataset, splits
 from laya.errors import LayaError
 from laya.images import Preprocessing
+from tests.conftest import encode
 
 
 @pytest.fixture
@@ -145,3 +150,99 @@ def test_fashion_mnist_that_cannot_be_had_says_what_to_do(tmp_path, monkeypatch)
     monkeypatch.setenv("LAYA_DATA", str(tmp_path))
     with pytest.raises(LayaError, match="its download failed; on Debian or Ubuntu install the package dataset-fashion"):
         open_dataset("fashion-mnist")
+
+
+# --- parquet files and split data ------------------------------------------------------------------------------------
+
+
+def write_parquet(file: Path, labels: list, *, metadata: dict | None = None, struct: bool = False, **columns) -> None:
+    pictures = [encode(Image.new("RGB", (5, 4), (index, 0, 0))) for index in range(len(labels))]
+    stored = [{"bytes": data, "path": None} for data in pictures] if struct else pictures
+    table = pa.table({"image": stored, "label": labels, **columns})
+    parquet.write_table(table.replace_schema_metadata(metadata), file)
+
+
+def test_a_parquet_file_has_its_class_names_in_the_schema(tmp_path):
+    file = tmp_path / "x.parquet"
+    ours = {"classes": json.dumps(["cat", "dog"])}
+    features = {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}
+    theirs = {"huggingface": json.dumps({"info": {"features": features}})}
+    for metadata, nested in ((ours, False), (theirs, True)):
+        write_parquet(file, [1, 0, 1], metadata=metadata, struct=nested)
+        data = open_dataset(str(file))
+        assert data.classes == ("cat", "dog")
+        assert data.labels.tolist() == [1, 0, 1]
+        assert [data.load(index).getpixel((0, 0))[0] for index in range(3)] == [0, 1, 2]
+        assert data.split is None
+
+
+def test_labels_may_be_names(tmp_path):
+    write_parquet(tmp_path / "x.parquet", ["dog", "cat", "dog"])
+    data = open_dataset(str(tmp_path / "x.parquet"))
+    assert data.classes == ("cat", "dog")
+    assert data.labels.tolist() == [1, 0, 1]
+
+
+def test_a_split_column_parts_the_file(tmp_path):
+    file = tmp_path / "x.parquet"
+    write_parquet(file, ["a", "b", "a", "b"], split=["train", "train", "test", "val"])
+    assert splits(str(file)) == ("train", "val", "test")
+    assert open_dataset(str(file), "val").load(0).getpixel((0, 0))[0] == 3
+    assert open_dataset(str(file), "test").split == "test"
+
+
+def test_what_is_no_such_parquet_file_is_refused(tmp_path):
+    file = tmp_path / "x.parquet"
+    file.write_bytes(b"PAR1 but not really")
+    with pytest.raises(LayaError, match="not a parquet file with the columns image and label"):
+        open_dataset(str(file))
+    write_parquet(file, [0, 5], metadata={"classes": '["a", "b"]'})
+    with pytest.raises(LayaError, match="a label that has no class name"):
+        open_dataset(str(file))
+    write_parquet(file, ["a"], split=["train"])
+    with pytest.raises(LayaError, match="no pictures in its part 'test'"):
+        open_dataset(str(file), "test")
+
+
+def test_a_folder_with_train_and_test_is_split_and_may_have_val(folder):
+    root = folder.parent / "split"
+    for part in ("train", "test"):
+        shutil.copytree(folder, root / part)
+    assert splits(str(root)) == ("train", "test")
+    assert splits(str(folder)) == ()
+    with pytest.raises(LayaError, match="has no part called 'val'"):
+        open_dataset(str(root), "val")
+    shutil.copytree(folder, root / "val")
+    assert splits(str(root)) == ("train", "val", "test")
+    assert open_dataset(str(root), "val").split == "val"
+
+
+def test_cifar10_is_read_from_the_binary_version(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAYA_DATA", str(tmp_path))
+    raw = tmp_path / "cifar-10-batches-bin"
+    raw.mkdir()
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 256, (4, 3073), dtype=np.uint8)
+    rows[:, 0] = [3, 9, 0, 3]
+    (raw / "test_batch.bin").write_bytes(rows.tobytes())
+    data = open_dataset("cifar10")
+    assert [data.classes[label] for label in data.labels] == ["cat", "truck", "airplane", "cat"]
+    red, green, blue = rows[1, 1:].reshape(3, 32, 32)
+    assert data.load(1).getpixel((5, 7)) == (red[7, 5], green[7, 5], blue[7, 5])  # x = 5, y = 7
+    with pytest.raises(LayaError, match="no part called 'val'"):
+        open_dataset("cifar10", "val")
+
+
+def test_known_data_that_is_not_here_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAYA_DATA", str(tmp_path))
+    with pytest.raises(LayaError, match=r"Best Artworks is not on this machine; set LAYA_DATA to the folder"):
+        open_dataset("best-artworks")
+
+
+def test_two_sets_follow_each_other(folder):
+    data = open_dataset(str(folder))
+    both = data.followed_by(data.subset(np.array([3, 0])))
+    assert len(both) == 17
+    assert both.labels[-2:].tolist() == [data.labels[3], data.labels[0]]
+    assert both.raw(15) == data.raw(3)
+    assert both.sources[16] == data.sources[0]

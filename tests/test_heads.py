@@ -200,7 +200,7 @@ def test_bad_sizes_and_options_are_refused():
             build()
 
 
-# --- what only the training sees, and what keeps the attention honest ---------------------------------------------------
+# --- what only the training sees, and what keeps the attention honest -------------------------------------------------
 
 
 def test_a_shared_layernorm_puts_every_z_on_one_scale_and_keeps_the_split_exact(hidden):

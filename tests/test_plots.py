@@ -2,7 +2,7 @@
 
 import plotly.graph_objects as go
 
-from laya.plots import ACCENT, GREY, depth_chart, prediction_chart
+from laya.plots import ACCENT, GREY, accuracy_chart, depth_chart, layer_heatmap, method_chart, prediction_chart
 from laya.scores import LayerScores
 
 
@@ -73,3 +73,33 @@ def test_names_are_no_html():
     assert list(figure.layout.xaxis.ticktext) == ["&lt;b&gt;x&lt;/b&gt; &lt;10"]
     assert figure.layout.title.text == "&lt;i&gt;"
     assert prediction_chart([("<b>", 1.0)], "<b>").data[0].y == ("&lt;b&gt;",)
+
+
+def test_accuracies_are_dots_with_their_spread():
+    figure = accuracy_chart([("A & B", 0.6, 0.1, [0.5, 0.7]), ("C", 0.4, None, [0.4])], "C")
+    rings, single, means = figure.data
+    assert list(rings.x) == [0.5, 0.7]
+    assert list(single.x) == [0.4]
+    assert list(means.x) == [0.6, 0.4]
+    assert list(means.y) == ["A &amp; B", "C"]
+    assert list(means.error_x.array) == [0.1, 0]
+    assert list(means.marker.color) == [GREY, ACCENT]
+    low, high = figure.layout.xaxis.range
+    assert low < 0.4
+    assert high > 0.7
+
+
+def test_methods_that_have_no_value_say_so():
+    figure = method_chart([("a", "#111111", 0.5, 0.1), ("b", "#222222", None, None)], tickformat=".1f", span=(0, 1))
+    assert list(figure.data[0].x) == [0.5, None]
+    assert [a.text for a in figure.layout.annotations] == ["0.50", "not defined"]
+
+
+def test_a_heatmap_has_one_scale_and_shallow_is_left():
+    figure = layer_heatmap(["one", "two"], [("x", [0.25, 0.75]), ("y", [0.996, 0.004])], short=True)
+    (cells,) = figure.data
+    assert [list(row) for row in cells.z] == [[0.25, 0.75], [0.996, 0.004]]
+    assert (cells.zmin, cells.zmax) == (0, 0.996)
+    assert list(cells.x) == [1, 2]
+    assert [list(row) for row in cells.text] == [["25%", "75%"], ["100%", ""]]
+    assert figure.layout.yaxis.autorange == "reversed"

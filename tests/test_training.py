@@ -8,17 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import save as serialise
 
-from laya import recipe
+from laya import images, recipe, training
+from laya.backbones import build_backbone
 from laya.checkpoints import load, read_config, read_metrics
 from laya.datasets import ImageSet, open_dataset
 from laya.errors import LayaError
 from laya.evaluation import evaluate
+from laya.heads import build_head
+from laya.hidden import hidden_states
 from laya.images import Preprocessing
-from laya.training import Epoch, TrainingConfig, _best, _stopped, augment, train
+from laya.model import LayaClassifier
+from laya.training import Epoch, TrainingConfig, _best, _stopped, augment, make_backbone, train
+from tests.conftest import make_model
 
 PLAIN = Preprocessing(size=(8, 8))
 SMALL = {"data": "toy", "backbone_options": {"input_shape": [1, 8, 8], "units": [12, 8], "dropout": 0.1}}
@@ -251,3 +255,133 @@ def test_a_recipe_file_is_read_and_a_bad_one_is_named(tmp_path):
 def test_nothing_to_resume_is_said(tmp_path):
     with pytest.raises(LayaError, match="no interrupted training"):
         recipe.run({"data": "toy"}, tmp_path, command="", resume=True)
+
+
+# --- frozen backbones, other optimisers, other losses ----------------------------------------------------------------
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAYA_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_frozen_backbone_stays_as_it_is_and_its_head_learns(tmp_path, cache):
+    recipe_ = config(frozen=True, epochs=20)
+    backbone = make_backbone_of(recipe_)
+    result = train(recipe_, toy(), PLAIN, tmp_path / "state")
+    assert result.best.validation_accuracy > 0.9
+    for name, tensor in result.model.backbone.state_dict().items():
+        assert torch.equal(tensor, backbone.state_dict()[name]), name
+    with safe_open(tmp_path / "state", "pt") as state:  # the state between epochs holds the head alone
+        assert not [name for name in state.keys() if "blocks" in name]  # noqa: SIM118
+
+
+def make_backbone_of(recipe_: TrainingConfig) -> torch.nn.Module:
+    torch.manual_seed(recipe_.seed)
+    return make_backbone(recipe_)
+
+
+def test_training_on_the_cache_is_training_on_the_pictures(tmp_path, cache):
+    """One step of SGD on cached states moves the head as one step through the frozen backbone does."""
+    recipe_ = config(frozen=True, epochs=1, batch_size=108, optimiser="sgd", backbone_options=STILL)
+    result = train(recipe_, toy(), PLAIN, tmp_path / "state")
+    torch.manual_seed(0)
+    model = LayaClassifier(make_backbone(recipe_), build_head("laya", (12, 8), 3, {}))
+    fit = [index for index in range(120) if index not in result.held]
+    x = images.to_tensor([toy().load(index) for index in fit], PLAIN)
+    optimiser = torch.optim.SGD(model.head.parameters(), momentum=0.9, nesterov=True, weight_decay=1e-2)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-2, total_steps=1)
+    del schedule
+    torch.nn.functional.cross_entropy(model(x), torch.tensor(toy().labels[fit])).backward()
+    optimiser.step()
+    model.head.centre()
+    for (name, a), b in zip(model.head.named_parameters(), result.model.head.parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-4, msg=name)
+
+
+STILL = SMALL["backbone_options"] | {"dropout": 0.0}
+
+
+def test_flipped_states_are_used_in_training_alone(tmp_path, cache, monkeypatch):
+    asked = []
+    compute = hidden_states
+
+    def spy(backbone, data, preprocessing, *, mirrored=False, **rest):
+        asked.append(mirrored)
+        rows = np.array(compute(backbone, data, preprocessing, mirrored=mirrored, **rest))
+        return rows * 0 + 7 if mirrored else rows  # unmistakable
+
+    monkeypatch.setattr(training, "hidden_states", spy)
+    seen = []
+    read = LayaClassifier.read
+    monkeypatch.setattr(
+        LayaClassifier, "read", lambda self, h, **k: seen.append((h[0], self.head.training)) or read(self, h, **k)
+    )
+    train(config(frozen=True, augment=["flip"], epochs=1), toy(), PLAIN, tmp_path / "state")
+    assert asked == [False, True]
+    share = torch.cat([(h == 7).all(1).float() for h, fitting in seen if fitting]).mean()
+    assert 0.3 < share < 0.7
+    assert not any((h == 7).all(1).any() for h, fitting in seen if not fitting)
+    with pytest.raises(LayaError, match="With a frozen backbone the only augmentation is flip"):
+        config(frozen=True, augment=["shift"])
+
+
+def test_sgd_learns_and_resumes(tmp_path):
+    recipe_ = config(optimiser="sgd", learning_rate=0.1, backbone_options=STILL)
+    unbroken = train(recipe_, toy(), PLAIN, tmp_path / "unbroken")
+    assert unbroken.best.validation_accuracy == 1.0
+
+    def kill(what: str, done: int, total: int) -> None:
+        if done == 24:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe_, toy(), PLAIN, tmp_path / "broken", on_progress=kill)
+    resumed = train(recipe_, toy(), PLAIN, tmp_path / "broken", resume=True)
+    assert [epoch.loss for epoch in unbroken.history] == [epoch.loss for epoch in resumed.history]
+    with pytest.raises(LayaError, match=r"no optimiser called .adam.\. Did you mean .adamw."):
+        config(optimiser="adam")
+
+
+def test_the_auxiliary_loss_is_the_mean_loss_of_every_layers_own_vote():
+    model = make_model("laya")
+    x, labels = torch.rand(5, 1, 8, 8), torch.tensor([0, 1, 2, 0, 1])
+    output = model.read(model.hidden_states(x))
+    own = [
+        torch.nn.functional.cross_entropy(z @ model.head.classifier.weight.T + model.head.classifier.bias, labels)
+        for z in output.values
+    ]
+    plain = torch.nn.functional.cross_entropy(output.logits, labels)
+    loss = training._loss(config(auxiliary=0.3), model, output, labels)
+    torch.testing.assert_close(loss, plain + 0.3 * sum(own) / 3)
+    torch.testing.assert_close(training._loss(config(), model, output, labels), plain)
+
+
+def test_the_auxiliary_loss_needs_votes(tmp_path):
+    with pytest.raises(LayaError, match="'concat' has no layer votes to train, so auxiliary must be 0"):
+        train(config(head="concat", auxiliary=0.3), toy(), PLAIN, tmp_path / "state")
+
+
+def test_a_validation_part_chooses_the_epoch(tmp_path):
+    validation = toy(30)
+    result = train(config(epochs=2), toy(), PLAIN, tmp_path / "state", validation=validation)
+    assert result.held.tolist() == list(range(120, 150))
+    x = images.to_tensor([validation.load(index) for index in range(30)], PLAIN)
+    with torch.no_grad():
+        right = (result.model(x).argmax(-1).numpy() == validation.labels).mean()
+    assert result.best.validation_accuracy == pytest.approx(right)
+
+
+def test_a_backbone_begins_with_the_weights_of_a_file(tmp_path):
+    torch.manual_seed(3)
+    source = build_backbone("mlp", STILL)
+    file = tmp_path / "mlp.safetensors"
+    file.write_bytes(serialise({name: tensor.half() for name, tensor in source.state_dict().items()}))
+    loaded = make_backbone(config(weights=str(file), backbone_options=STILL)).state_dict()
+    for name, tensor in source.state_dict().items():
+        assert torch.equal(loaded[name], tensor.half().float()), name
+    with pytest.raises(LayaError, match=r"backbone weights 'none\.safetensors' cannot be read"):
+        make_backbone(config(weights="none.safetensors"))
+    file.write_bytes(serialise({"x": torch.zeros(1)}))
+    with pytest.raises(LayaError, match=r"'mlp\.safetensors' do not fit"):
+        make_backbone(config(weights=str(file)))
