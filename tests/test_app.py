@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from laya import checkpoints
 from laya.attribution import Settings
 from laya.checkpoints import load
+from laya.claims import ROWS, claims
 from laya.explanation import Explanation, explain
 from tests.conftest import PROJECT, encode, make_model
 
@@ -23,7 +25,9 @@ SAMPLES = checkpoints.samples("fashion-mnist-mlp")
 
 @pytest.fixture
 def app() -> AppTest:
-    return AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    test.query_params["model"] = "fashion-mnist-mlp"
+    return test.run()
 
 
 def answer(app: AppTest) -> str:
@@ -173,7 +177,9 @@ def other_root(tmp_path: Path, monkeypatch) -> Path:
 
 
 def run_again() -> AppTest:
-    return AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    test.query_params["model"] = "fashion-mnist-mlp"
+    return test.run()
 
 
 def test_without_a_model_the_page_says_what_to_do(other_root):
@@ -201,7 +207,7 @@ def test_a_broken_checkpoint_is_named_and_hurts_no_other(other_root):
     warning = app.warning[0].value.replace("\\", "")
     assert warning == "The model unlisted cannot be used. The config.json of 'unlisted' is not readable JSON."
     assert "a pickle under another name" in app.error[0].value
-    app.selectbox(key="model").set_value(next(entry for entry in checkpoints.available() if entry.name == "good")).run()
+    app.selectbox(key="model").set_value("good").run()
     assert not app.error
     upload(app, SAMPLES["Coat"].read_bytes())
     assert "carries" in answer(app)
@@ -222,7 +228,7 @@ def test_checkpoints_that_share_weights_are_kept_apart(other_root):
     data = SAMPLES["Coat"].read_bytes()
     app = upload(run_again(), data)
     assert answer(app) == explain(load("a"), data).summary()
-    app.selectbox(key="model").set_value(next(entry for entry in checkpoints.available() if entry.name == "b")).run()
+    app.selectbox(key="model").set_value("b").run()
     assert answer(app) == explain(load("b"), data).summary()
 
 
@@ -250,3 +256,85 @@ def test_no_evidence_is_said_and_not_drawn_as_some(other_root):
     assert not app.exception
     assert "No evidence for" in app.info[0].value
     assert "not defined" in texts(app)
+
+
+# --- several models --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in checkpoints.available()])
+def test_the_address_names_the_model_and_its_samples_are_explained(name):
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    test.query_params["model"] = name
+    test.run()
+    assert test.selectbox(key="model").value == name
+    label, file = next(iter(checkpoints.samples(name).items()))
+    test.button(key=f"sample-{label}").click().run()
+    assert not test.exception
+    assert answer(test) == explain(load(name), file).summary()
+
+
+def test_an_unknown_model_in_the_address_opens_the_first():
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    test.query_params["model"] = "../../etc/passwd"
+    test.run()
+    assert not test.exception
+    assert test.selectbox(key="model").value == checkpoints.available()[0].name
+
+
+def test_another_model_does_not_keep_the_sample_of_the_last(app):
+    app.button(key="sample-Coat").click().run()
+    app.selectbox(key="model").set_value("cifar10-cnn").run()
+    assert not app.exception
+    assert is_empty(app)
+
+
+# --- the page Evidence -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def evidence() -> AppTest:
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
+    return test.switch_page("pages/evidence.py").run()
+
+
+def test_evidence_shows_every_task_with_its_claims_and_figures(evidence):
+    tables = {
+        entry.title: table for entry in checkpoints.available() if (table := checkpoints.read_evidence(entry.folder))
+    }
+    assert [option.content for option in evidence.segmented_control(key="task").options] == list(tables)
+    for title, table in tables.items():
+        evidence.segmented_control(key="task").set_value(title).run()
+        assert not evidence.exception
+        shown = texts(evidence)
+        found = claims(table)
+        assert found
+        for claim in found:
+            assert claim.paper in shown
+            assert claim.here in shown
+        assert shown.count("found here, too") == sum(claim.found for claim in found)
+        assert shown.count("not found here") == sum(not claim.found for claim in found)
+        for row, summary in table["rows"].items():
+            accuracy = summary["accuracy"]
+            assert (
+                f"{ROWS[row]}</td><td>{summary['seeds']}</td><td>{accuracy['mean']:.4f} ± {accuracy['std']:.4f}"
+                in shown
+            )
+        assert table["command"] in evidence.code[0].value
+
+
+def test_evidence_without_a_table_says_how_to_make_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path))
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run().switch_page("pages/evidence.py").run()
+    assert not test.exception
+    assert "python -m laya evidence" in test.info[0].value
+
+
+def test_a_broken_table_is_named_and_hurts_no_other(tmp_path, monkeypatch):
+    shutil.copytree(checkpoints.find("fashion-mnist-mlp"), tmp_path / "good")
+    shutil.copytree(checkpoints.find("fashion-mnist-mlp"), tmp_path / "bad")
+    (tmp_path / "bad" / "evidence.json").write_text("{")
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path))
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run().switch_page("pages/evidence.py").run()
+    assert not test.exception
+    assert "evidence.json" in html.unescape(test.warning[0].value).replace("\\", "")
+    assert test.get("plotly_chart")

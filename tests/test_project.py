@@ -31,8 +31,7 @@ def test_every_import_is_a_declared_dependency():
             elif isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module.split(".")[0])
     third_party = {distribution.get(name, name) for name in imported - sys.stdlib_module_names - {"laya"}}
-    # timm is for the backbones to come; torchvision belongs to torch.
-    assert third_party == declared - {"timm"}
+    assert third_party == declared
     assert next(line for line in lines if line.startswith("torch>=")) >= "torch>=2.6"  # safe loading, CASES H16
 
 

@@ -28,7 +28,20 @@ def choose_checkpoint() -> Summary | None:
         title = entry.title if entry.title and titles.count(entry.title) == 1 else entry.name
         return title if entry.accuracy is None else f"{title} · {entry.accuracy:.1%} accuracy"
 
-    return st.selectbox("Model", usable, format_func=shown, key="model")
+    # The address carries the model, so that a link to the page opens it; the choice outlives a look at another page.
+    named = {entry.name: entry for entry in usable}
+    names = list(named)
+    asked = st.query_params.get("model", "")
+    name = st.selectbox(
+        "Model",
+        names,
+        index=names.index(asked) if asked in named else 0,
+        format_func=lambda name: shown(named[name]),
+        key="model",
+        persist_state="session",
+    )
+    st.query_params["model"] = name
+    return named[name]
 
 
 def choose_target(checkpoint: Checkpoint, predicted: str, key: str) -> str:

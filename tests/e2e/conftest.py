@@ -94,7 +94,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, url: str) -> Iterator
     outside: list[str] = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
     opened.on("request", lambda asked: outside.append(asked.url) if is_outside(asked.url) else None)
-    opened.goto(url, wait_until="domcontentloaded")
+    opened.goto(f"{url}/?model=fashion-mnist-mlp", wait_until="domcontentloaded")
     yield opened
     wide = opened.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
     opened.close()
