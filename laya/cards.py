@@ -15,8 +15,10 @@ CARD = """---
 # {title}
 
 The backbone `{backbone}` with the output head `{head}` over its {layers} hidden layers, for {classes} classes:
-{class_names}.{weights} The heads come from LAYA (G. Vessio, [arXiv 2511.12723](https://arxiv.org/abs/2511.12723)), in which the
-attention over the layers tells how much each of them counts for an image.
+{class_names}.{weights}
+
+The heads come from LAYA (G. Vessio, [arXiv 2511.12723](https://arxiv.org/abs/2511.12723)), in which the attention over
+the layers tells how much each of them counts for an image.
 
 ## Figures
 
@@ -82,14 +84,14 @@ LIMITS = {
         "The training pictures went through JPEG compression once; so did the test pictures.",
     ),
     "best-artworks": (
-        "The style is that of the artist, not of the painting: a style is the first genre that the collection lists for "
-        "its artist.",
+        "The style is that of the artist, not of the painting: a style is the first genre that the collection lists "
+        "for its artist.",
         "Every artist stands in the training, the validation and the test part, so the model can lean on an artist's "
         "hand. On paintings by other artists it will be right less often than here.",
-        "A few styles have very few pictures (Abstract Expressionism 16 in training, 4 in test), and a style may be one "
-        "artist's alone.",
-        "The backbone is not the published DINOv2: it was tuned for saliency, and its last block knows less about style "
-        "than its middle blocks. What the attention says about depth is said about this backbone.",
+        "A few styles have very few pictures (Abstract Expressionism 16 in training, 4 in test), and a style may be "
+        "one artist's alone.",
+        "The backbone is not the published DINOv2: it was tuned for saliency, and its last block knows less about "
+        "style than its middle blocks. What the attention says about depth is said about this backbone.",
     ),
 }
 

@@ -3,11 +3,11 @@
 import hashlib
 import json
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import timm
 import torch
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
@@ -114,6 +114,6 @@ def _key(backbone: Backbone, data: ImageSet, preprocessing: Preprocessing, mirro
         "preprocessing": asdict(preprocessing),
         "pictures": data.digest(),
         "mirrored": mirrored,
-        "versions": [torch.__version__, timm.__version__],
+        "versions": [torch.__version__, version("timm")],
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -2,7 +2,6 @@
 
 from typing import Any, Literal, cast, get_args
 
-import timm
 import torch
 from torch import Tensor, nn
 
@@ -33,6 +32,8 @@ class Timm(Backbone):
 
     def __init__(self, model: str, tokens: Tokens = "class+patches", *, pretrained: bool = False) -> None:
         super().__init__()
+        import timm  # here, because it takes long and most checkpoints do without
+
         if not timm.is_model(model):
             raise unknown("timm model", model, timm.list_models(f"{model[:3]}*"))
         if tokens not in get_args(Tokens):
