@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from laya import checkpoints
+from laya.backbones import build_backbone
 from laya.cards import model_card
 from laya.datasets import KNOWN, ImageSet, open_dataset, splits
 from laya.device import describe, pick_device
@@ -110,21 +111,20 @@ def parts(path: str) -> tuple[ImageSet, ImageSet | None, ImageSet]:
 
 
 def preprocessing_for(config: TrainingConfig) -> Preprocessing:
-    """How pictures are prepared: a known data set's own way, or else as the backbone wants them.
+    """How pictures are prepared: a known data set's own way if the backbone can read that, or else the backbone's.
 
     Raises
     ------
     LayaError
-        The input shape of the recipe cannot be used.
+        The backbone's name or options cannot be used.
     """
+    with torch.device("meta"):  # the architecture alone, without weights
+        backbone = build_backbone(config.backbone, config.backbone_options)
     if config.data in KNOWN:
-        return KNOWN[config.data].preprocessing
-    shape = config.backbone_options.get("input_shape", [1, 28, 28])
-    try:
-        channels, height, width = shape
-        return Preprocessing(size=(height, width), channels=channels, mean=(0.0,) * channels, std=(1.0,) * channels)
-    except (TypeError, ValueError) as error:
-        raise LayaError(f"The input_shape must be [channels, height, width], not {shape!r}.") from error
+        known = KNOWN[config.data].preprocessing
+        if backbone.accepts(known.channels, known.size):
+            return known
+    return backbone.preprocessing
 
 
 def machine() -> str:

@@ -10,6 +10,8 @@ from laya.errors import LayaError
 from laya.heads import build_head
 from laya.images import Preprocessing
 from laya.model import LayaClassifier
+from laya.recipe import preprocessing_for
+from laya.training import TrainingConfig
 
 TINY = "test_vit"  # timm's own model for tests: 6 blocks of width 64, 16-pixel patches, class token
 
@@ -112,3 +114,21 @@ def test_a_checkpoint_shares_a_file_of_backbone_weights(tmp_path, monkeypatch):
     shared.unlink()
     with pytest.raises(LayaError, match=r"needs the backbone weights 'tiny\.safetensors'; put them into"):
         checkpoints.load("art")
+
+
+def test_a_backbone_says_how_pictures_are_prepared_for_it():
+    tiny = Timm(TINY).preprocessing
+    config = timm.get_pretrained_cfg(TINY)
+    assert (tiny.size, tiny.channels, tiny.interpolation) == ((224, 224), 3, "bicubic")
+    assert (tiny.mean, tiny.std) == (config.mean, config.std)
+    assert Timm("vit_small_patch14_dinov2").preprocessing.mean == (0.485, 0.456, 0.406)
+    assert CNN(stages=(4,) * 5).accepts(3, CNN(stages=(4,) * 5).preprocessing.size)
+
+
+def test_a_folder_is_prepared_as_the_backbone_wants_and_a_known_set_in_its_own_way():
+    def prepared(**settings: object) -> Preprocessing:
+        return preprocessing_for(TrainingConfig.from_dict({"pretrained": False} | settings))
+
+    assert prepared(data="folder", backbone=f"timm:{TINY}").size == (224, 224)
+    assert prepared(data="fashion-mnist", backbone="mlp").recipe == "garment"
+    assert prepared(data="fashion-mnist", backbone=f"timm:{TINY}").channels == 3

@@ -237,7 +237,7 @@ def test_a_folder_is_prepared_as_the_backbone_wants_it(pictures, tmp_path):
     options = {"input_shape": [3, 10, 12], "units": [4]}
     recipe.run({"data": str(pictures), "epochs": 1, "backbone_options": options}, tmp_path / "rgb", command="")
     assert load(str(tmp_path / "rgb")).preprocessing == Preprocessing((10, 12), 3, (0.0,) * 3, (1.0,) * 3)
-    with pytest.raises(LayaError, match="input_shape must be"):
+    with pytest.raises(LayaError, match="do not fit the backbone"):
         recipe.run({"data": str(pictures), "backbone_options": {"input_shape": 3}}, tmp_path / "x", command="")
 
 

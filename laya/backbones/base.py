@@ -5,6 +5,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from laya.images import Preprocessing
+
 
 class Backbone(nn.Module, ABC):
     """A network that hands out *all* its layers' activations, as values and without hooks.
@@ -27,6 +29,11 @@ class Backbone(nn.Module, ABC):
     @abstractmethod
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Images (B, C, H, W) to L raw activations: feature maps (B, C_i, H_i, W_i), tokens or vectors (B, d_i)."""
+
+    @property
+    @abstractmethod
+    def preprocessing(self) -> Preprocessing:
+        """How pictures are best prepared for it, where nothing else is known about them."""
 
     @property
     def weights_module(self) -> nn.Module:

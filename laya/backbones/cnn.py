@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from laya.backbones.base import Backbone
 from laya.errors import LayaError, check_width
+from laya.images import Preprocessing
 
 PATCH = 2  # edge of the patches that the stem whitens, in pixels
 
@@ -63,6 +64,12 @@ class CNN(Backbone):
                 )
             )
         self.to(memory_format=torch.channels_last)
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """Pictures of 32 x 32 pixels from -1 to 1, or as much larger as the stages need."""
+        edge = max(32, 2 ** (len(self.widths) + 1))
+        return Preprocessing((edge, edge), self.channels, (0.5,) * self.channels, (0.5,) * self.channels)
 
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
         """Whether the picture has the right channels and is large enough to be halved by every stage."""

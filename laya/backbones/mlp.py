@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from laya.backbones.base import Backbone
 from laya.errors import LayaError, check_width
+from laya.images import Preprocessing
 
 
 class MLP(Backbone):
@@ -53,6 +54,12 @@ class MLP(Backbone):
             nn.Sequential(nn.Linear(fan_in, width), nn.LayerNorm(width), nn.GELU(), nn.Dropout(dropout))
             for fan_in, width in zip(inputs, units, strict=True)
         )
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """Pictures of the input shape, pixels from 0 to 1."""
+        channels, height, width = self.input_shape
+        return Preprocessing((height, width), channels, (0.0,) * channels, (1.0,) * channels)
 
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
         """A perceptron reads pictures of one size alone."""

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from laya.backbones.base import Backbone
 from laya.errors import LayaError, unknown
+from laya.images import Preprocessing
 
 Tokens = Literal["class+patches", "patches", "class"]
 
@@ -57,6 +58,16 @@ class Timm(Backbone):
         self.layers = tuple(f"block {i} of {depth}" for i in range(1, depth + 1))
         self.widths = (width * (1 + (tokens == "class+patches")),) * depth
         self.patch = self.model.patch_embed.patch_size
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """timm's own mean, standard deviation and interpolation, at about 224 pixels; a larger size is only slower."""
+        config = self.model.pretrained_cfg
+        height, width = (max(patch, 224 // patch * patch) for patch in self.patch)
+        kind: Any = (
+            config["interpolation"] if config["interpolation"] in ("bilinear", "bicubic", "lanczos") else "bicubic"
+        )
+        return Preprocessing((height, width), 3, tuple(config["mean"]), tuple(config["std"]), kind)
 
     @property
     def weights_module(self) -> nn.Module:
