@@ -96,6 +96,20 @@ class Head(nn.Module, ABC):
         """What each layer says before it is weighted, (B, L, K): its term, where there are no weights."""
         return self.terms(output)
 
+    @abstractmethod
+    def slopes(self, output: HeadOutput, hidden: Sequence[Tensor], target: Tensor) -> list[Tensor]:
+        """How the target's logit depends on each hidden state: L vectors u_i (B, d_i).
+
+        Layer i's term is ``u_i . h_i`` plus what does not depend on h_i, once the layer weights (and the scale of a
+        LayerNorm on z_i) are taken as they are for this image. So a term splits exactly over whatever h_i is a sum of.
+
+        Parameters
+        ----------
+        output : this head's output for ``hidden``.
+        hidden : h_i (B, d_i).
+        target : class indices (B,).
+        """
+
     def without(self, output: HeadOutput, removed: Tensor, mode: Removal) -> Tensor:
         """The logits when some layers are taken away, without another pass through the backbone.
 
@@ -195,6 +209,20 @@ class _WeightedHead(Head):
     def terms(self, output: HeadOutput) -> Tensor:
         """alpha_i W z_i, (B, L, K)."""
         return _weights(output.alpha).unsqueeze(-1) * self.votes(output)
+
+    def slopes(self, output: HeadOutput, hidden: Sequence[Tensor], target: Tensor) -> list[Tensor]:
+        """See :meth:`Head.slopes`: ``alpha_i W_c g_i``, through the LayerNorm at its scale for this image."""
+        row = self.classifier.weight[target]  # (B, D)
+        slopes = []
+        for i, (adapter, h) in enumerate(zip(self.adapters, hidden, strict=True)):
+            each = row
+            if isinstance(self.norm, nn.LayerNorm):
+                scale = (adapter(h).var(-1, keepdim=True, correction=0) + self.norm.eps).sqrt()
+                each = row * self.norm.weight / scale
+                each = each - each.mean(-1, keepdim=True)
+            through: Tensor = nn.functional.linear(each, adapter.weight.T)  # type: ignore[arg-type]
+            slopes.append(_weights(output.alpha)[:, i : i + 1] * through)
+        return slopes
 
     def votes(self, output: HeadOutput) -> Tensor:
         """W z_i, (B, L, K)."""
@@ -296,6 +324,10 @@ class ConcatHead(Head):
             self.classifier(self.dropout(torch.cat(tuple(hidden), dim=-1))), tuple(hidden), None, None, self.tau
         )
 
+    def slopes(self, output: HeadOutput, hidden: Sequence[Tensor], target: Tensor) -> list[Tensor]:  # noqa: ARG002
+        """See :meth:`Head.slopes`: the classifier's block for each layer."""
+        return list(torch.split(self.classifier.weight[target], list(self.widths), dim=1))
+
     def terms(self, output: HeadOutput) -> Tensor:
         """The classifier's block for each layer times h_i, (B, L, K)."""
         blocks = torch.split(self.classifier.weight, list(self.widths), dim=1)
@@ -314,6 +346,10 @@ class LastLayerHead(Head):
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:  # noqa: ARG002
         """Read h_L (B, d_L) out; there is no temperature, so ``tau`` has no effect."""
         return HeadOutput(self.classifier(self.dropout(hidden[-1])), tuple(hidden), None, None, self.tau)
+
+    def slopes(self, output: HeadOutput, hidden: Sequence[Tensor], target: Tensor) -> list[Tensor]:  # noqa: ARG002
+        """See :meth:`Head.slopes`: zero for every layer but the last."""
+        return [*(torch.zeros_like(h) for h in hidden[:-1]), self.classifier.weight[target]]
 
     def terms(self, output: HeadOutput) -> Tensor:
         """Zero for every layer but the last, (B, L, K)."""

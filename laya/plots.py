@@ -11,6 +11,7 @@ from laya.scores import LayerScores
 FEW = 6  # up to so many layers stand as groups of bars on one axis; more become a row a method
 GREY = "#8A93A3"
 ACCENT = "#0072B2"
+DIVERGING = [(0, "#B2182B"), (0.25, "#F4A582"), (0.5, "#F7F7F7"), (0.75, "#92C5DE"), (1, "#2166AC")]  # ColorBrewer RdBu
 
 
 def depth_chart(
@@ -276,6 +277,167 @@ def layer_heatmap(layers: Sequence[str], rows: Sequence[tuple[str, Sequence[floa
     figure.update_xaxes(side="top", type="category", showgrid=False, fixedrange=True)
     figure.update_yaxes(autorange="reversed", ticklabelstandoff=8, showgrid=False, fixedrange=True)
     figure.update_layout(height=50 + 26 * len(rows), margin={"l": 0, "r": 4, "t": 40, "b": 4}, dragmode=False)
+    return figure
+
+
+def curve_chart(
+    lines: Sequence[tuple[str, str, Sequence[float]]],
+    band: Sequence[tuple[float, float, float]],
+    *,
+    measured: str,
+    title: str,
+) -> go.Figure:
+    """The target's probability as layers go or come, a line a method, over the band of random orders.
+
+    Parameters
+    ----------
+    lines : (label, colour, L + 1 probabilities).
+    band : (low, mean, high) of random orders at every k = 0..L.
+    measured : the label of the measured effect, whose line is dotted.
+    title : above the chart.
+    """
+    steps = list(range(len(band)))
+    low, mean, high = (list(part) for part in zip(*band, strict=True))
+    figure = go.Figure()
+    figure.add_scatter(x=steps, y=high, mode="lines", line={"width": 0}, hoverinfo="skip")
+    figure.add_scatter(
+        x=steps,
+        y=low,
+        mode="lines",
+        line={"width": 0},
+        fill="tonexty",
+        fillcolor="rgba(138,147,163,.22)",
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=steps,
+        y=mean,
+        mode="lines",
+        line={"color": GREY, "dash": "dash"},
+        name="random order",
+        hovertemplate="random order: %{y:.1%}<extra></extra>",
+    )
+    for label, colour, values in lines:
+        figure.add_scatter(
+            x=steps,
+            y=list(values),
+            mode="lines+markers",
+            name=label,
+            line={"color": colour, "width": 2.5, "dash": "dot" if label == measured else "solid"},
+            hovertemplate=f"{html.escape(label)}, k = %{{x}}: %{{y:.1%}}<extra></extra>",
+        )
+    figure.update_xaxes(title="k layers", dtick=1 if len(steps) <= 14 else None, zeroline=False, fixedrange=True)
+    figure.update_yaxes(range=[-0.03, 1.03], tickformat=".0%", zeroline=False, fixedrange=True)
+    figure.update_layout(
+        title={"text": title, "font": {"size": 14}, "x": 0, "xanchor": "left"},
+        height=280,
+        margin={"l": 0, "r": 8, "t": 36, "b": 8},
+        showlegend=False,
+        dragmode=False,
+    )
+    return figure
+
+
+def agreement_chart(labels: Sequence[str], ranks: Sequence[Sequence[float | None]]) -> go.Figure:
+    """Rank agreement between every two methods as a small matrix: blue agrees, red contradicts.
+
+    Parameters
+    ----------
+    labels : M names.
+    ranks : M rows of M Spearman correlations; None where it is not defined.
+    """
+    names = [html.escape(label) for label in labels]
+    figure = go.Figure(
+        go.Heatmap(
+            z=[list(row) for row in ranks],
+            x=names,
+            y=names,
+            zmin=-1,
+            zmax=1,
+            colorscale=DIVERGING,
+            xgap=2,
+            ygap=2,
+            text=[["–" if value is None else f"{value:+.2f}" for value in row] for row in ranks],
+            texttemplate="%{text}",
+            hovertemplate="%{y} and %{x}: %{text}<extra></extra>",
+            showscale=False,
+        )
+    )
+    figure.update_xaxes(side="top", showgrid=False, fixedrange=True, tickangle=0)
+    figure.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6)
+    figure.update_layout(height=70 + 38 * len(names), margin={"l": 0, "r": 4, "t": 44, "b": 4}, dragmode=False)
+    return figure
+
+
+def map_strip(
+    picture: str, maps: Sequence[tuple[str, Sequence[Sequence[float]] | None]], *, opacity: float, columns: int
+) -> go.Figure:
+    """A map a layer over the picture, one zero-centred colour scale for all: blue speaks for the class, red against it.
+
+    Parameters
+    ----------
+    picture : what the model saw, as a data URI.
+    maps : (layer name, rows of signed values, top row first; None where the layer has no places), shallow to deep.
+    opacity : of the maps over the picture, 0 to 1.
+    columns : maps in a row.
+    """
+    rows = -(-len(maps) // columns)
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        subplot_titles=[html.escape(name) for name, _ in maps],
+        horizontal_spacing=0.015,
+        vertical_spacing=0.09 / rows,
+    )
+    top = max((abs(value) for _, values in maps if values is not None for row in values for value in row), default=0.0)
+    for number, (name, values) in enumerate(maps):
+        row, column = number // columns + 1, number % columns + 1
+        axis = "" if number == 0 else str(number + 1)
+        figure.add_layout_image(
+            source=picture,
+            xref=f"x{axis}",
+            yref=f"y{axis}",
+            x=0,
+            y=0,
+            sizex=1,
+            sizey=1,
+            sizing="stretch",
+            layer="below",
+        )
+        if values is None:
+            figure.add_annotation(
+                text="no places",
+                xref=f"x{axis}",
+                yref=f"y{axis}",
+                x=0.5,
+                y=0.5,
+                showarrow=False,
+                bgcolor="rgba(255,255,255,.8)",
+                font={"color": "#1F2430"},
+            )
+        height, width = (1, 1) if values is None else (len(values), len(values[0]))
+        figure.add_heatmap(
+            z=[[0.0]] if values is None else [list(line) for line in values],
+            x0=0.5 / width,
+            dx=1 / width,
+            y0=0.5 / height,
+            dy=1 / height,
+            zmin=-(top or 1),
+            zmax=top or 1,
+            colorscale=DIVERGING,
+            opacity=0 if values is None else opacity,
+            showscale=False,
+            hovertemplate=f"<b>{html.escape(name)}</b><br>%{{z:.2e}} logits<extra></extra>",
+            hoverinfo="skip" if values is None else None,
+            row=row,
+            col=column,
+        )
+    figure.update_xaxes(range=[0, 1], visible=False, fixedrange=True, constrain="domain")
+    figure.update_yaxes(range=[1, 0], visible=False, fixedrange=True)
+    figure.update_annotations(font={"size": 12})
+    figure.update_layout(
+        height=rows * (190 if columns > 4 else 250), margin={"l": 0, "r": 0, "t": 28, "b": 4}, dragmode=False
+    )
     return figure
 
 

@@ -47,6 +47,18 @@ class Backbone(nn.Module, ABC):
         """Whether it can read pictures of so many channels and of this height and width."""
         return channels > 0 and min(size) > 0
 
+    def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:  # noqa: ARG002
+        """What every place of the picture adds to the hidden state: (B, d_i, H_i, W_i), or None where nothing has one.
+
+        The sum over the places is :meth:`pool` of the activation, but for units that no place adds to (a class token).
+
+        Parameters
+        ----------
+        activation : one raw activation.
+        size : height and width of the pictures that went in, in pixels.
+        """
+        return activation / activation[0, 0].numel() if activation.dim() == 4 else None
+
     def pool(self, activation: Tensor) -> Tensor:
         """One raw activation to its hidden state h_i (B, d_i): a vector as it is, a feature map by its spatial mean."""
         return activation if activation.dim() == 2 else activation.mean(dim=(2, 3))

@@ -78,6 +78,15 @@ class Timm(Backbone):
         """Colour pictures whose edges are multiples of the patch."""
         return channels == 3 and all(edge % patch == 0 for edge, patch in zip(size, self.patch, strict=True))
 
+    def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:
+        """The patch tokens on their grid, each its share of the mean; zeros where the class token's units are."""
+        if self.tokens == "class":
+            return None
+        patches = activation[:, self.prefix :]
+        grid = (size[0] // self.patch[0], size[1] // self.patch[1])
+        maps = patches.transpose(1, 2).reshape(len(patches), -1, *grid) / patches.shape[1]
+        return maps if self.tokens == "patches" else torch.cat([torch.zeros_like(maps), maps], dim=1)
+
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Images (B, 3, H, W) to the tokens after every block: L times (B, prefix + patches, width)."""
         blocks = self.model.forward_intermediates(
