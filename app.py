@@ -9,6 +9,7 @@ st.set_page_config(page_title="LAYA", page_icon=str(Path(__file__).parent / "lay
 st.navigation(
     [
         st.Page("pages/inspect.py", title="Inspect", default=True),
+        st.Page("pages/compare.py", title="Compare", url_path="compare"),
         st.Page("pages/evidence.py", title="Evidence", url_path="evidence"),
     ],
     position="top",

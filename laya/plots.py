@@ -15,7 +15,12 @@ DIVERGING = [(0, "#B2182B"), (0.25, "#F4A582"), (0.5, "#F7F7F7"), (0.75, "#92C5D
 
 
 def depth_chart(
-    layers: Sequence[str], scores: Sequence[LayerScores], measured: LayerScores, *, title: str | None = None
+    layers: Sequence[str],
+    scores: Sequence[LayerScores],
+    measured: LayerScores,
+    *,
+    title: str | None = None,
+    multiples: bool | None = None,
 ) -> go.Figure:
     """All methods over one layer axis, shallow on the left, with the measured effect as diamonds.
 
@@ -28,8 +33,9 @@ def depth_chart(
     scores : the methods to draw as bars, L values each.
     measured : the reference, drawn as diamonds.
     title : above the chart, for a chart that stands alone.
+    multiples : a row a method; None: where there are more than :data:`FEW` layers.
     """
-    many = len(layers) > FEW
+    many = len(layers) > FEW if multiples is None else multiples
     rows = len(scores) if many else 1
     names = [html.escape(name) for name in layers]  # Plotly reads HTML
     titles = [f"<b>{score.label}</b> ({score.family})" for score in scores] if many else None
@@ -438,6 +444,77 @@ def map_strip(
     figure.update_layout(
         height=rows * (190 if columns > 4 else 250), margin={"l": 0, "r": 0, "t": 28, "b": 4}, dragmode=False
     )
+    return figure
+
+
+def profile_chart(profiles: Sequence[tuple[str, str, Sequence[str], Sequence[float]]]) -> go.Figure:
+    """Depth profiles of models with different numbers of layers on one relative axis, 0 the input, 1 the output.
+
+    Each layer's share is drawn over its stretch of the axis, as a density: equal areas are equal shares.
+
+    Parameters
+    ----------
+    profiles : (label, colour, layer names, shares that sum to 1), at most a few.
+    """
+    figure = go.Figure()
+    for label, colour, layers, shares in profiles:
+        count = len(layers)
+        edges = [i / count for i in range(count + 1)]
+        red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+        figure.add_scatter(
+            x=edges,
+            y=[*(share * count for share in shares), shares[-1] * count],
+            mode="lines",
+            line={"shape": "hv", "color": colour, "width": 2.5},
+            fill="tozeroy",
+            fillcolor=f"rgba({red},{green},{blue},.18)",
+            name=html.escape(label),
+            customdata=[
+                [html.escape(name), share]
+                for name, share in [*zip(layers, shares, strict=True), (layers[-1], shares[-1])]
+            ],
+            hovertemplate=f"<b>{html.escape(label)}</b><br>%{{customdata[0]}}: %{{customdata[1]:.1%}}<extra></extra>",
+        )
+    figure.update_xaxes(range=[0, 1], title="relative depth: 0 input, 1 output", zeroline=False, fixedrange=True)
+    figure.update_yaxes(title="share per unit of depth", rangemode="tozero", zeroline=False, fixedrange=True)
+    figure.update_layout(
+        height=320,
+        margin={"l": 0, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "y": 1.12, "x": 0},
+        dragmode=False,
+    )
+    return figure
+
+
+def difference_chart(layers: Sequence[str], values: Sequence[float], one: str, other: str) -> go.Figure:
+    """Which layers speak for class ``one`` (blue, up) and which for ``other`` (red, down), in logits."""
+    names = [html.escape(name) for name in layers]
+    figure = go.Figure(
+        go.Bar(
+            x=list(range(len(names))),
+            y=list(values),
+            marker={"color": [DIVERGING[-1][1] if value >= 0 else DIVERGING[0][1] for value in values]},
+            text=[f"{value:+.2f}" for value in values],
+            textposition="outside",
+            cliponaxis=False,
+            customdata=names,
+            hovertemplate="%{customdata}<br>%{y:+.3f} logits<extra></extra>",
+        )
+    )
+    few = len(names) <= FEW
+    figure.update_xaxes(
+        tickvals=list(range(len(names))),
+        ticktext=_wrapped(names) if few else [str(i + 1) for i in range(len(names))],
+        title=None if few else "layer",
+        fixedrange=True,
+    )
+    top = max(map(abs, values), default=1.0) or 1.0
+    figure.update_yaxes(range=[-1.3 * top, 1.3 * top], zeroline=True, zerolinewidth=1, fixedrange=True)
+    for text, y, anchor in ((f"for {one}", 1.28 * top, "top"), (f"for {other}", -1.28 * top, "bottom")):
+        figure.add_annotation(
+            text=html.escape(text), xref="paper", x=0, y=y, yanchor=anchor, xanchor="left", showarrow=False
+        )
+    figure.update_layout(height=280, margin={"l": 0, "r": 8, "t": 8, "b": 8}, dragmode=False)
     return figure
 
 

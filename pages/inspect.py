@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from laya import checkpoints, plots
-from laya.ui import LayaError, analysis, controls, picker, report, state, theme
+from laya import plots
+from laya.ui import LayaError, analysis, controls, desk, report, theme
 
 TEACHING = """
 ## At which depth was the decision made?
@@ -21,24 +21,8 @@ left, right = st.columns([1, 2.5], gap="large")
 teaching, gallery = right.container(), right.container()
 
 with left:
-    summary = controls.choose_checkpoint()
-    if summary is None:
-        st.stop()
-    try:
-        checkpoint = state.checkpoint(summary)
-    except LayaError as error:
-        st.error(theme.plain(str(error)))
-        st.stop()
-    choice = picker.pick_image(checkpoints.samples(summary.name), gallery)
-    seen = None
-    if choice is not None:
-        recipe = controls.choose_recipe(checkpoint)
-        try:
-            seen = analysis.analyse(checkpoint, choice, recipe=recipe)
-        except LayaError as error:
-            st.error(theme.plain(f"{choice.name}: {error}"), icon=":material/error:")
-        else:
-            report.pictures(choice.name, seen)
+    found = desk.lay_out(gallery)
+checkpoint, seen = found.checkpoint, found.seen
 
 with right:
     if seen is None:
@@ -74,6 +58,6 @@ with right:
         with st.expander("Numbers", icon=":material/table:"):
             report.numbers(result)
         with st.expander("How this was made", icon=":material/science:"):
-            report.origin(result, recipe)
+            report.origin(result, found.recipe)
 
 theme.footer(checkpoint)

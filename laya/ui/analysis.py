@@ -16,6 +16,8 @@ from laya.model import Trace
 from laya.ui.picker import Choice
 from laya.ui.state import keep
 
+__all__ = ["Analysis", "Settings", "Trace", "analyse", "analyse_picture", "explanation_of", "predicted", "trace_at"]
+
 SHOWN = 640  # longest edge, in pixels, of a picture that is sent to the browser
 
 
@@ -31,8 +33,12 @@ class Analysis:
     thumbnails: tuple[bytes, bytes]  # PNG of the picture and of what the model sees
 
 
-def analyse(checkpoint: Checkpoint, choice: Choice, *, recipe: bool) -> Analysis:
+def analyse(checkpoint: Checkpoint, choice: Choice, *, recipe: bool, slot: str = "analysis") -> Analysis:
     """Decode, prepare and run the model once; kept for this session until one of them changes.
+
+    Parameters
+    ----------
+    slot : what is kept together; another image beside the first needs another.
 
     Raises
     ------
@@ -43,15 +49,24 @@ def analyse(checkpoint: Checkpoint, choice: Choice, *, recipe: bool) -> Analysis
     key = f"{digest}-{checkpoint.name}-{checkpoint.identity}-{recipe}"
 
     def build() -> Analysis:
-        picture = keep("picture", digest, lambda: images.read(choice.data))
-        prepared = images.prepare(picture.image, checkpoint.preprocessing, recipe=recipe)
-        begin = time.perf_counter()
-        trace = trace_image(checkpoint, prepared.image)
-        seconds = time.perf_counter() - begin
-        thumbnails = (_thumbnail(picture.image), _thumbnail(prepared.image))
-        return Analysis(key, picture, prepared, trace, seconds, thumbnails)
+        picture = keep(f"{slot}-picture", digest, lambda: images.read(choice.data))
+        return _run(checkpoint, picture, key, recipe=recipe)
 
-    return keep("analysis", key, build)
+    return keep(slot, key, build)
+
+
+def analyse_picture(checkpoint: Checkpoint, image: Image.Image, key: str, *, recipe: bool) -> Analysis:
+    """The same for a changed copy of an image; ``key`` says which image and which change."""
+    return keep("changed", key, lambda: _run(checkpoint, Picture(image), key, recipe=recipe))
+
+
+def _run(checkpoint: Checkpoint, picture: Picture, key: str, *, recipe: bool) -> Analysis:
+    prepared = images.prepare(picture.image, checkpoint.preprocessing, recipe=recipe)
+    begin = time.perf_counter()
+    trace = trace_image(checkpoint, prepared.image)
+    seconds = time.perf_counter() - begin
+    thumbnails = (_thumbnail(picture.image), _thumbnail(prepared.image))
+    return Analysis(key, picture, prepared, trace, seconds, thumbnails)
 
 
 def predicted(checkpoint: Checkpoint, analysis: Analysis) -> str:
@@ -59,10 +74,20 @@ def predicted(checkpoint: Checkpoint, analysis: Analysis) -> str:
     return checkpoint.classes[int(analysis.trace.logits[0].argmax())]
 
 
-def explanation_of(checkpoint: Checkpoint, analysis: Analysis, target: str | None, settings: Settings) -> Explanation:
+def trace_at(checkpoint: Checkpoint, analysis: Analysis, settings: Settings) -> Trace:
+    """The image's trace at the temperature that is set; the backbone does not run again."""
+    tau = settings.tau
+    if tau is None:
+        return analysis.trace
+    return keep("trace", (analysis.key, tau), lambda: checkpoint.model.at_temperature(analysis.trace, tau))
+
+
+def explanation_of(
+    checkpoint: Checkpoint, analysis: Analysis, target: str | None, settings: Settings, *, slot: str = "explanation"
+) -> Explanation:
     """Explain an analysed image; kept for this session until the question changes."""
     return keep(
-        "explanation",
+        slot,
         (analysis.key, target, settings),
         lambda: explain_trace(
             checkpoint, analysis.trace, target=target, settings=settings, forward_seconds=analysis.seconds

@@ -48,8 +48,12 @@ def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | No
         choice = Choice(upload.name, upload.getvalue())
     elif source == "camera" and photo is not None:
         choice = Choice("your photo", photo.getvalue())
+    elif source in ("upload", "camera"):  # another page has its own widgets, which hold nothing; the image stays
+        choice = st.session_state.get("given")
     elif source in samples:
         choice = Choice(f"sample “{source}”", samples[source].read_bytes())
+    if source in ("upload", "camera"):
+        st.session_state["given"] = choice
     if samples:
         if choice is None:
             gallery.markdown("**Upload your own, or try one of these:**")
@@ -72,10 +76,12 @@ def _switch(widget: str) -> None:
         st.session_state["camera-open"] = False  # the photo is taken: make room for what it shows
     elif st.session_state.get("source") == widget:
         del st.session_state["source"]
+        st.session_state.pop("given", None)
 
 
 def _choose(label: str) -> None:
     st.session_state["source"] = label
+    st.session_state.pop("given", None)
 
 
 @st.cache_data(max_entries=64)

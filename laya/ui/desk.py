@@ -1,0 +1,51 @@
+"""The left column that the pages about an image share: model, image, preparation, and what the model sees."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from laya import checkpoints
+from laya.checkpoints import Checkpoint
+from laya.errors import LayaError
+from laya.ui import analysis, controls, picker, report, state, theme
+from laya.ui.analysis import Analysis
+from laya.ui.picker import Choice
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What lies on the desk; ``seen`` is None while there is no image, or none that can be used."""
+
+    checkpoint: Checkpoint
+    choice: Choice | None
+    recipe: bool
+    seen: Analysis | None
+
+
+def lay_out(gallery: DeltaGenerator) -> Desk:
+    """Draw the column and run the model; stops the page where there is no usable model.
+
+    Parameters
+    ----------
+    gallery : where the samples stand while no image is chosen.
+    """
+    summary = controls.choose_checkpoint()
+    if summary is None:
+        st.stop()
+    try:
+        checkpoint = state.checkpoint(summary)
+    except LayaError as error:
+        st.error(theme.plain(str(error)))
+        st.stop()
+    choice = picker.pick_image(checkpoints.samples(summary.name), gallery)
+    if choice is None:
+        return Desk(checkpoint, None, True, None)
+    recipe = controls.choose_recipe(checkpoint)
+    try:
+        seen = analysis.analyse(checkpoint, choice, recipe=recipe)
+    except LayaError as error:
+        st.error(theme.plain(f"{choice.name}: {error}"), icon=":material/error:")
+        return Desk(checkpoint, choice, recipe, None)
+    report.pictures(choice.name, seen)
+    return Desk(checkpoint, choice, recipe, seen)

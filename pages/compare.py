@@ -1,0 +1,38 @@
+"""Compare: methods, images and models side by side, by depth and by place."""
+
+import streamlit as st
+
+from laya.ui import LayaError, compare, desk, theme
+
+TEACHING = """
+## Do the explanations agree?
+
+Choose an image and put side by side
+
+- **methods**: which layers each names, how far they agree, and who is right when layers are taken away,
+- **images**: the same model on your image and on another, or on a blurred, turned, cropped or grey copy,
+- **models**: the same image through two networks, on one relative depth axis.
+"""
+VIEWS = {
+    "Methods": compare.methods,
+    "Images": compare.two_images,
+    "Models": compare.two_models,
+}
+
+theme.frame()
+left, right = st.columns([1, 2.5], gap="large")
+teaching, gallery = right.container(), right.container()
+with left:
+    found = desk.lay_out(gallery)
+with right:
+    if found.seen is None:
+        teaching.markdown(TEACHING)
+    else:
+        view = st.segmented_control(
+            "Compare", list(VIEWS), default="Methods", required=True, key="view", persist_state="session"
+        )
+        try:
+            VIEWS[view or "Methods"](found, found.seen)
+        except LayaError as error:
+            st.error(theme.plain(str(error)))
+theme.footer(found.checkpoint)
