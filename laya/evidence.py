@@ -29,6 +29,7 @@ from laya.model import LayaClassifier, Trace
 from laya.progress import OnProgress, silent
 from laya.training import TrainingConfig, train
 
+PLAN = "evidence.toml"
 REFERENCE = "last_layer"  # the row that all others are compared with
 FIGURES = ("accuracy", "macro_f1")
 BATCH = 256
@@ -54,39 +55,33 @@ def run(
         There is no such checkpoint, row or seed, or the data is not there.
     """
     folder = checkpoints.find(name)
-    plan = recipe.read(folder / "evidence.toml")
-    rows, seeds = dict(plan["rows"]), range(int(plan["seeds"]))
+    configs = plan(folder)
+    rows, seeds = (list(dict.fromkeys(part)) for part in zip(*configs, strict=True))
     if row is not None and row not in rows:
         raise unknown("row", row, rows)
     if seed is not None and seed not in seeds:
         raise LayaError(f"The seeds of {folder.name!r} are 0 to {len(seeds) - 1}, not {seed}.")
-    base = recipe.read(folder / "recipe.toml") | plan.get("common", {})
-    base.pop("title", None)
-    configs = {
-        (key, number): TrainingConfig.from_dict(base | settings | {"seed": number})
-        for key, settings in rows.items()
-        for number in seeds
-    }
     stored = {(each["row"], each["seed"]): each for each in checkpoints.read_evidence(folder).get("runs", [])}
-    runs = {key: done for key, done in stored.items() if key in configs and done["recipe"] == _digest(configs[key])}
+    runs = {key: done for key, done in stored.items() if key in configs and done["recipe"] == digest(configs[key])}
     asked = [key for key in configs if row in (None, key[0]) and seed in (None, key[1])]
     todo = [key for key in asked if key not in runs or row is not None or seed is not None]
-    parts = recipe.parts(str(base["data"]))
+    data = next(iter(configs.values())).data
+    parts = recipe.parts(data)
     for number, key in enumerate(todo):
         label = f"{key[0]}, seed {key[1]}"
 
         def tell(what: str, done: int, total: int, *, number: int = number, label: str = label) -> None:
             on_progress(f"{label}: {what}", round(1000 * (number + done / total)), 1000 * len(todo))
 
-        figures = _measured(configs[key], parts, folder / f"evidence-{_digest(configs[key])[:12]}.safetensors", tell)
-        runs[key] = {"row": key[0], "seed": key[1], "recipe": _digest(configs[key]), **figures}
+        figures = _measured(configs[key], parts, folder / f"evidence-{digest(configs[key])[:12]}.safetensors", tell)
+        runs[key] = {"row": key[0], "seed": key[1], "recipe": digest(configs[key]), **figures}
         ordered = [runs[each] for each in configs if each in runs]
         table = {
             "model": folder.name,
-            "data": base["data"],
+            "data": data,
             "command": f"python -m laya evidence {folder.name}",
             "machine": recipe.machine(),
-            "common": plan.get("common", {}),
+            "common": recipe.read(folder / PLAN).get("common", {}),
             "n": len(parts[2]),
             "classes": list(parts[0].classes),
             "rows": {each: summarise(each, ordered) for each in rows if any(each == done["row"] for done in ordered)},
@@ -96,7 +91,29 @@ def run(
     return checkpoints.read_evidence(folder)
 
 
-def _digest(config: TrainingConfig) -> str:
+def plan(folder: Path) -> dict[tuple[str, int], TrainingConfig]:
+    """Every run of a table, by row and seed, from evidence.toml and recipe.toml.
+
+    Raises
+    ------
+    LayaError
+        One of them is missing or cannot be used.
+    """
+    settings = recipe.read(folder / PLAN)
+    base = recipe.read(folder / "recipe.toml") | settings.get("common", {})
+    base.pop("title", None)
+    rows, seeds = settings.get("rows"), settings.get("seeds")
+    if not isinstance(rows, dict) or not rows or type(seeds) is not int or seeds < 1:
+        raise LayaError(f"The {PLAN} of {folder.name!r} needs a number of seeds and at least one row.")
+    return {
+        (key, number): TrainingConfig.from_dict(base | row | {"seed": number})
+        for key, row in rows.items()
+        for number in range(seeds)
+    }
+
+
+def digest(config: TrainingConfig) -> str:
+    """SHA-256 of a recipe: a stored run belongs to the recipe that has the same."""
     return hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode()).hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from laya.ui import LayaError, compare, desk, theme
+from laya.ui import LayaError, compare, desk, state, theme
 
 TEACHING = """
 ## Do the explanations agree?
@@ -28,9 +28,16 @@ with right:
     if found.seen is None:
         teaching.markdown(TEACHING)
     else:
+        asked = state.asked("view")
         view = st.segmented_control(
-            "Compare", list(VIEWS), default="Methods", required=True, key="view", persist_state="session"
+            "Compare",
+            list(VIEWS),
+            default=asked if asked in VIEWS else "Methods",
+            required=True,
+            key="view",
+            persist_state="session",
         )
+        state.tell("view", view)
         try:
             VIEWS[view or "Methods"](found, found.seen)
         except LayaError as error:

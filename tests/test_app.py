@@ -338,3 +338,33 @@ def test_a_broken_table_is_named_and_hurts_no_other(tmp_path, monkeypatch):
     assert not test.exception
     assert "evidence.json" in html.unescape(test.warning[0].value).replace("\\", "")
     assert test.get("plotly_chart")
+
+
+# --- links -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_opens_the_view_that_it_was_copied_from(app):
+    app.button(key="sample-Coat").click().run()
+    app.selectbox[1].select("Shirt").run()
+    app.segmented_control(key="removal-fashion-mnist-mlp").set_value("renormalise").run()
+    link = {name: value if isinstance(value, str) else value[0] for name, value in app.query_params.items()}
+    assert link == {"model": "fashion-mnist-mlp", "sample": "Coat", "target": "Shirt", "removed": "renormalise"}
+    other = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    for name, value in link.items():
+        other.query_params[name] = value
+    other.run()
+    assert not other.exception
+    assert answer(other) == answer(app)
+    # A choice in the page is followed, whatever the link said, and the next image begins with its own prediction.
+    other.button(key="sample-Bag").click().run()
+    assert answer(other) == explained(SAMPLES["Bag"], settings=Settings(removal="renormalise")).summary()
+
+
+@pytest.mark.parametrize("value", ["../../etc/passwd", "<script>", "x" * 5000, ""])
+def test_a_hostile_link_opens_the_page_as_it_is(value):
+    test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    for name in ("model", "sample", "target", "removed", "view"):
+        test.query_params[name] = value
+    test.run()
+    assert not test.exception
+    assert is_empty(test)

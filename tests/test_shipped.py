@@ -8,19 +8,21 @@ import pytest
 import yaml
 from PIL import Image
 
-from laya import checkpoints, images
+from laya import checkpoints, evidence, images
 from laya.cards import model_card
 from laya.checkpoints import Checkpoint, load, read_config, read_metrics
-from laya.datasets import DEBIAN, open_dataset
+from laya.datasets import DEBIAN, _stored, open_dataset
 from laya.evaluation import evaluate, verify
 from laya.explanation import explain
 from tests.conftest import PROJECT, encode
 
 NAMES = [entry.name for entry in checkpoints.available()]
-FASHION = "fashion-mnist-mlp"
+FASHION, CIFAR, ART = "fashion-mnist-mlp", "cifar10-cnn", "best-artworks-vit"
 needs_fashion_mnist = pytest.mark.skipif(
     not (DEBIAN / "fashion-mnist").is_dir(), reason="Fashion-MNIST is not here (Debian: dataset-fashion-mnist)"
 )
+needs_cifar10 = pytest.mark.skipif(_stored("cifar10-test.parquet") is None, reason="CIFAR-10's parquet is not here")
+needs_artworks = pytest.mark.skipif(_stored("best-artworks.parquet") is None, reason="Best Artworks is not here")
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,7 @@ def fashion() -> Checkpoint:
 
 
 def test_they_are_there():
-    assert FASHION in NAMES
+    assert [ART, CIFAR, FASHION] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -105,6 +107,40 @@ def test_fashion_mnist_in_full(fashion):
     assert result["faithfulness"]["contribution"]["spearman"]["mean"] >= 0.85
     assert abs(result["faithfulness"]["random"]["spearman"]["mean"]) < 0.03
     assert all(check.passed for check in verify(FASHION))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tables_are_complete_and_of_the_recipes_beside_them(name):
+    configs = evidence.plan(checkpoints.find(name))
+    table = checkpoints.read_evidence(checkpoints.find(name))
+    assert {(run["row"], run["seed"]): run["recipe"] for run in table["runs"]} == {
+        key: evidence.digest(config) for key, config in configs.items()
+    }
+    for row in {row for row, _ in configs}:
+        assert table["rows"][row] == evidence.summarise(row, table["runs"])
+
+
+@pytest.mark.slow
+@needs_cifar10
+def test_cifar10_in_full():
+    result = evaluate(load(CIFAR), open_dataset("cifar10"))
+    assert result["n"] == 8000
+    assert result["accuracy"] >= 0.92
+    ranks = {method: row["spearman"]["mean"] for method, row in result["faithfulness"].items()}
+    assert ranks["contribution"] >= max(0.85, ranks["integrated_gradients"], ranks["grad_cam"])
+    assert all(check.passed for check in verify(CIFAR))
+
+
+@pytest.mark.slow
+@needs_artworks
+@pytest.mark.timeout(1200)
+def test_best_artworks_in_full():
+    result = evaluate(load(ART), open_dataset("best-artworks"))
+    assert result["n"] == 1254
+    assert result["accuracy"] >= 0.73
+    ranks = {method: row["spearman"]["mean"] for method, row in result["faithfulness"].items()}
+    assert ranks["contribution"] >= max(0.85, ranks["integrated_gradients"], ranks["grad_cam"])
+    assert result["alpha_mutual_information"] >= 0.3
 
 
 def photographed(picture: Image.Image, rng: np.random.Generator) -> bytes:

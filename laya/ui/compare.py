@@ -167,9 +167,9 @@ def _where(desk: Desk, seen: Analysis, result: Explanation, trace: analysis.Trac
     placeless = sum(abs(each.placeless) for each in maps)
     theme.note(
         f"Exact, without gradients: blue places speak for “{html.escape(result.target_name)}”, red ones against it, "
-        "all on one scale; each map sums to the part of the layer’s contribution that has a place. What has none (a class "
-        f"token, constants of the head) makes up {placeless:.2f} logits in all. A place of a deep layer has seen its "
-        "surroundings, too."
+        "all on one scale; each map sums to the part of the layer’s contribution that has a place. What has none (a "
+        f"class token, constants of the head) makes up {placeless:.2f} logits in all. A place of a deep layer has "
+        "seen its surroundings, too."
     )
 
 

@@ -7,7 +7,7 @@ from laya.attribution import Settings
 from laya.checkpoints import Checkpoint, Summary
 from laya.glossary import TERMS
 from laya.heads import REMOVALS
-from laya.ui import theme
+from laya.ui import state, theme
 
 TEMPERATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 
@@ -28,44 +28,48 @@ def choose_checkpoint() -> Summary | None:
         title = entry.title if entry.title and titles.count(entry.title) == 1 else entry.name
         return title if entry.accuracy is None else f"{title} · {entry.accuracy:.1%} accuracy"
 
-    # The address carries the model, so that a link to the page opens it; the choice outlives a look at another page.
     named = {entry.name: entry for entry in usable}
     names = list(named)
-    asked = st.query_params.get("model", "")
+    asked = state.asked("model")
     name = st.selectbox(
         "Model",
         names,
-        index=names.index(asked) if asked in named else 0,
+        index=names.index(asked) if asked in names else 0,
         format_func=lambda name: shown(named[name]),
         key="model",
         persist_state="session",
     )
-    st.query_params["model"] = name
+    state.tell("model", name)
     return named[name]
 
 
 def choose_target(checkpoint: Checkpoint, predicted: str, key: str) -> str:
     """The class to explain; back to the predicted one whenever ``key`` changes."""
-    return st.selectbox(
+    asked = state.asked("target")
+    target = st.selectbox(
         "Explained class",
         checkpoint.classes,
-        index=checkpoint.classes.index(predicted),
+        index=checkpoint.classes.index(asked if asked in checkpoint.classes else predicted),
         key=f"target-{key}",
         help=TERMS["target"],
     )
+    state.tell("target", None if target == predicted else target)
+    return target
 
 
 def choose_settings(checkpoint: Checkpoint) -> Settings:
     """The meaning of "removed", and under "More" the temperature and the integration steps."""
     meanings = [mode for mode in REMOVALS if checkpoint.model.head.attends or mode != "renormalise"]
+    asked = state.asked("removed")
     removal = st.segmented_control(
         "Removing a layer means",
         meanings,
-        default=meanings[0],
+        default=next((mode for mode in meanings if mode == asked), meanings[0]),
         required=True,
         key=f"removal-{checkpoint.name}",
         help="\n\n".join([TERMS["removal"], *(f"**{mode}** {TERMS[mode]}" for mode in meanings)]),
     )
+    state.tell("removed", None if removal == meanings[0] else removal)
     with st.popover("More", icon=":material/tune:"):
         own = checkpoint.model.head.tau
         tau = None

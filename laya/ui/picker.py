@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from laya.images import ACCEPTED, MAX_BYTES, MAX_PIXELS
-from laya.ui import theme
+from laya.ui import state, theme
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,11 @@ def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | No
         photo = st.camera_input(
             "Camera", key="camera", on_change=_switch, args=("camera",), label_visibility="collapsed"
         )
+    asked = state.asked("sample")
+    if "source" not in st.session_state and asked in samples:
+        st.session_state["source"] = asked
     source = st.session_state.get("source")
+    state.tell("sample", source if source in samples else None)
     choice = None
     if source == "upload" and upload is not None:
         choice = Choice(upload.name, upload.getvalue())

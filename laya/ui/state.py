@@ -33,6 +33,22 @@ def checkpoint(summary: Summary) -> Checkpoint:
     return _load(str(summary.folder), modified)
 
 
+def asked(name: str) -> str | None:
+    """What the address asked for when the session began, once: afterwards the widgets know better."""
+    if "asked" not in st.session_state:
+        st.session_state["asked"] = st.query_params.to_dict()
+    value: str | None = st.session_state["asked"].pop(name, None)
+    return value
+
+
+def tell(name: str, value: str | None) -> None:
+    """Keep the address true, so that a copied link opens the same view; None takes the word out of it."""
+    if value is None:
+        st.query_params.pop(name, None)
+    elif st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
 def keep(slot: str, key: Hashable, build: Callable[[], T]) -> T:
     """Compute once for ``key``; a slot holds one value, in this session only, and goes with it."""
     kept: tuple[Hashable, Any] | None = st.session_state.get(f"kept-{slot}")
