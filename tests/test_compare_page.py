@@ -97,3 +97,12 @@ def test_two_models_stand_on_one_axis(coat):
         assert len(coat.get("plotly_chart")) == 3
     else:
         assert "only one model" in coat.info[0].value
+
+
+def test_total_effects_are_measured_on_request(coat):
+    (button,) = [button for button in coat.button if button.label == "Measure the total effects"]
+    button.click().run()
+    assert not coat.exception
+    shown = texts(coat)
+    assert "Total effects, from Captum." in shown
+    assert "20 steps" in shown

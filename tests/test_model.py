@@ -81,7 +81,7 @@ class Restless(Backbone):
     """Dropout and batch normalisation: both behave differently while training."""
 
     name = "restless"
-    layers, widths, options, preprocessing = ("only",), (8,), {}, None
+    layers, widths, options, preprocessing, layer_modules = ("only",), (8,), {}, None, ()
 
     def __init__(self) -> None:
         super().__init__()

@@ -36,6 +36,15 @@ class Backbone(nn.Module, ABC):
         """How pictures are best prepared for it, where nothing else is known about them."""
 
     @property
+    @abstractmethod
+    def layer_modules(self) -> list[nn.Module]:
+        """The L modules whose outputs the activations are, for methods that hook modules."""
+
+    def grid(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Rows and columns of tokens for pictures of this height and width; (0, 0) for a network without tokens."""
+        return (0 * size[0], 0)
+
+    @property
     def weights_module(self) -> nn.Module:
         """The module whose tensors a file of this backbone's weights names."""
         return self

@@ -71,6 +71,11 @@ class CNN(Backbone):
         edge = max(32, 2 ** (len(self.widths) + 1))
         return Preprocessing((edge, edge), self.channels, (0.5,) * self.channels, (0.5,) * self.channels)
 
+    @property
+    def layer_modules(self) -> list[nn.Module]:
+        """The blocks."""
+        return list(self.blocks)
+
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
         """Whether the picture has the right channels and is large enough to be halved by every stage."""
         return channels == self.channels and min(size) >= PATCH - 1 + 2 ** (len(self.widths) - 1)

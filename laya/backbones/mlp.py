@@ -61,6 +61,11 @@ class MLP(Backbone):
         channels, height, width = self.input_shape
         return Preprocessing((height, width), channels, (0.0,) * channels, (1.0,) * channels)
 
+    @property
+    def layer_modules(self) -> list[nn.Module]:
+        """The blocks."""
+        return list(self.blocks)
+
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
         """A perceptron reads pictures of one size alone."""
         return (channels, *size) == self.input_shape

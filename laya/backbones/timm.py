@@ -74,6 +74,15 @@ class Timm(Backbone):
         """timm's own model."""
         return cast(nn.Module, self.model)
 
+    @property
+    def layer_modules(self) -> list[nn.Module]:
+        """The blocks."""
+        return list(self.model.blocks)
+
+    def grid(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Rows and columns of patches."""
+        return (size[0] // self.patch[0], size[1] // self.patch[1])
+
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
         """Colour pictures whose edges are multiples of the patch."""
         return channels == 3 and all(edge % patch == 0 for edge, patch in zip(size, self.patch, strict=True))
@@ -83,8 +92,7 @@ class Timm(Backbone):
         if self.tokens == "class":
             return None
         patches = activation[:, self.prefix :]
-        grid = (size[0] // self.patch[0], size[1] // self.patch[1])
-        maps = patches.transpose(1, 2).reshape(len(patches), -1, *grid) / patches.shape[1]
+        maps = patches.transpose(1, 2).reshape(len(patches), -1, *self.grid(size)) / patches.shape[1]
         return maps if self.tokens == "patches" else torch.cat([torch.zeros_like(maps), maps], dim=1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:

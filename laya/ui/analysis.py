@@ -9,14 +9,26 @@ from PIL import Image
 
 from laya import images
 from laya.attribution import Settings
+from laya.attribution.total import TotalEffects, total_effects
 from laya.checkpoints import Checkpoint
 from laya.explanation import Explanation, explain_trace, trace_image
 from laya.images import Picture, Prepared
 from laya.model import Trace
+from laya.progress import OnProgress
 from laya.ui.picker import Choice
 from laya.ui.state import keep
 
-__all__ = ["Analysis", "Settings", "Trace", "analyse", "analyse_picture", "explanation_of", "predicted", "trace_at"]
+__all__ = [
+    "Analysis",
+    "Settings",
+    "Trace",
+    "analyse",
+    "analyse_picture",
+    "explanation_of",
+    "predicted",
+    "total_effects_of",
+    "trace_at",
+]
 
 SHOWN = 640  # longest edge, in pixels, of a picture that is sent to the browser
 
@@ -93,6 +105,14 @@ def explanation_of(
             checkpoint, analysis.trace, target=target, settings=settings, forward_seconds=analysis.seconds
         ),
     )
+
+
+def total_effects_of(
+    checkpoint: Checkpoint, analysis: Analysis, target: int, steps: int, on_progress: OnProgress
+) -> TotalEffects:
+    """Captum through the whole network for an analysed image."""
+    x = images.to_tensor([analysis.prepared.image], checkpoint.preprocessing).to(checkpoint.device)
+    return total_effects(checkpoint.model, x, target, steps=steps, on_progress=on_progress)
 
 
 def _thumbnail(image: Image.Image) -> bytes:

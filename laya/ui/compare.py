@@ -8,6 +8,7 @@ import streamlit as st
 from PIL import Image, ImageFilter, ImageOps
 
 from laya import checkpoints, comparison, plots
+from laya.attribution import ATTRIBUTIONS
 from laya.explanation import Explanation
 from laya.scores import LayerScores
 from laya.ui import analysis, controls, state, theme
@@ -17,6 +18,7 @@ from laya.ui.picker import Choice
 
 COLUMNS = 6  # maps in a row
 OTHER = "#D55E00"  # the second of two things that are compared (Okabe-Ito)
+INTEGRATED, GRAD_CAM = (ATTRIBUTIONS[method].colour for method in ("integrated_gradients", "grad_cam"))
 
 
 def methods(desk: Desk, seen: Analysis) -> None:
@@ -67,6 +69,7 @@ def methods(desk: Desk, seen: Analysis) -> None:
         _removals(desk, seen, result, trace, shown)
     _curves(desk, result, trace, columns)
     _where(desk, seen, result, trace)
+    _total(desk, seen, result)
     left, right = st.columns(2, gap="large")
     with left:
         _against(desk, result, trace)
@@ -171,6 +174,72 @@ def _where(desk: Desk, seen: Analysis, result: Explanation, trace: analysis.Trac
         f"class token, constants of the head) makes up {placeless:.2f} logits in all. A place of a deep layer has "
         "seen its surroundings, too."
     )
+
+
+STEPS = 20  # of Integrated Gradients through the whole network
+
+
+def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
+    """Captum through the later blocks: slow, so on request, with progress and a way to stop."""
+    with st.expander("Total effects: what a layer passes on to later layers counts, too", icon=":material/hourglass:"):
+        key = f"{seen.key}-{result.target}"
+        kept = st.session_state.get("kept-total")
+        if kept is None or kept[0] != key:
+            estimate = max(1.0, seen.seconds * 3 * STEPS * (len(result.layers) + 1))
+            st.markdown(
+                "Everything above is a **direct** effect, through the head alone. Captum’s layer methods go through "
+                f"all that comes after a layer. For this model and image that takes about {estimate:.0f} s."
+            )
+            if not st.button("Measure the total effects", icon=":material/play_arrow:"):
+                return
+            bar = st.progress(0.0, "pixels")
+            st.button("Stop", icon=":material/stop:")  # any click ends the run at the next layer
+            state.keep(
+                "total",
+                key,
+                lambda: analysis.total_effects_of(
+                    desk.checkpoint,
+                    seen,
+                    result.target,
+                    STEPS,
+                    lambda what, done, total: bar.progress(done / total, what),
+                ),
+            )
+            st.rerun()
+        total = kept[1]
+        columns = [
+            LayerScores(
+                "layer_ig", "LayerIntegratedGradients", "post-hoc", "", INTEGRATED, "logits", total.integrated_gradients
+            ),
+            LayerScores("layer_gc", "LayerGradCam", "post-hoc", "", GRAD_CAM, "logits", total.grad_cam),
+        ]
+        st.plotly_chart(
+            plots.depth_chart(result.layers, columns, result.measured, multiples=True), key="total", config=theme.CHART
+        )
+        worst = max(map(abs, total.convergence))
+        theme.note(
+            "Total effects, from Captum. The diamonds are the measured <em>direct</em> effects, which these need not "
+            f"follow. {STEPS} steps; Integrated Gradients misses what it should add up to by {worst:.2g} logits at most."
+        )
+        picture = f"data:image/png;base64,{base64.b64encode(seen.thumbnails[1]).decode()}"
+        maps = [
+            (name, None if each is None else each.tolist())
+            for name, each in zip(result.layers, total.maps, strict=True)
+        ]
+        if any(each is not None for _, each in maps):
+            st.markdown("##### Grad-CAM at each layer, through the whole network")
+            st.plotly_chart(
+                plots.map_strip(picture, maps, opacity=0.65, columns=min(COLUMNS, len(maps))),
+                key="total-maps",
+                config=theme.CHART,
+            )
+        st.markdown("##### Integrated Gradients at the pixels")
+        with st.container(width=320):
+            st.plotly_chart(
+                plots.map_strip(picture, [("pixels", total.pixels.tolist())], opacity=0.75, columns=1),
+                key="pixels",
+                config=theme.CHART,
+            )
 
 
 def _against(desk: Desk, result: Explanation, trace: analysis.Trace) -> None:

@@ -1,0 +1,111 @@
+"""Total effects: Captum through the later blocks as well, one layer at a time. Slow, so only on request.
+
+Everything else in :mod:`laya.attribution` is a direct effect, through the head alone. Captum's layer methods hook the
+model's modules while they run, so one lock a model keeps threads that share it apart.
+"""
+
+import threading
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from captum.attr import IntegratedGradients, LayerGradCam, LayerGradientXActivation, LayerIntegratedGradients
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from laya.model import LayaClassifier, evaluating
+from laya.progress import OnProgress, silent
+
+BATCH = 8  # integration steps that run at once, so that memory does not grow with the steps
+_LOCKS: "WeakKeyDictionary[nn.Module, threading.Lock]" = WeakKeyDictionary()
+_GUARD = threading.Lock()
+
+
+@dataclass(frozen=True)
+class TotalEffects:
+    """What Captum says about every layer of one image, through all that comes after it.
+
+    Attributes
+    ----------
+    integrated_gradients : L sums of LayerIntegratedGradients, in logits, signed.
+    convergence : L differences between what Integrated Gradients adds up to and what it should, in logits.
+    grad_cam : L sums of LayerGradCam's map, negative places cut off at 0.
+    maps : L Grad-CAM maps (H_i, W_i) before the cut; None where the layer has no places.
+    pixels : (H, W), Integrated Gradients at the pixels, summed over the colours, in logits.
+    """
+
+    integrated_gradients: tuple[float, ...]
+    convergence: tuple[float, ...]
+    grad_cam: tuple[float, ...]
+    maps: tuple[NDArray[np.float64] | None, ...]
+    pixels: NDArray[np.float64]
+
+
+def total_effects(
+    model: LayaClassifier, x: Tensor, target: int, *, steps: int = 20, on_progress: OnProgress = silent
+) -> TotalEffects:
+    """Run Captum on every layer of the backbone.
+
+    Parameters
+    ----------
+    model : put into evaluation mode for the time being; nothing of it is changed.
+    x : one image (1, C, H, W), preprocessed; the baseline of Integrated Gradients is 0, the mean colour.
+    target : the class to explain.
+    steps : of Integrated Gradients.
+    on_progress : called after each layer; an exception that it raises ends the run and leaves no hook behind.
+
+    References
+    ----------
+    Sundararajan et al., ICML 2017 (Integrated Gradients); Selvaraju et al., ICCV 2017 (Grad-CAM).
+    """
+    with _GUARD:
+        lock = _LOCKS.setdefault(model, threading.Lock())
+    layers = model.backbone.layer_modules
+    integrated, deltas, cams, maps = [], [], [], []
+    with lock, evaluating(model):
+        pixels = IntegratedGradients(model).attribute(x, target=target, n_steps=steps, internal_batch_size=BATCH)
+        on_progress("pixels", 1, len(layers) + 1)
+        for number, (name, layer) in enumerate(zip(model.layers, layers, strict=True), start=2):
+            values, delta = LayerIntegratedGradients(model, layer).attribute(
+                x, target=target, n_steps=steps, internal_batch_size=BATCH, return_convergence_delta=True
+            )
+            integrated.append(float(values.sum()))
+            deltas.append(float(delta))
+            cam, places = _grad_cam(model, layer, x, target)
+            cams.append(cam)
+            maps.append(places)
+            on_progress(name, number, len(layers) + 1)
+    return TotalEffects(
+        tuple(integrated), tuple(deltas), tuple(cams), tuple(maps), pixels[0].sum(0).detach().double().cpu().numpy()
+    )
+
+
+def _grad_cam(
+    model: LayaClassifier, layer: nn.Module, x: Tensor, target: int
+) -> tuple[float, NDArray[np.float64] | None]:
+    """Grad-CAM's sum and map at one layer: Captum's own for feature maps, its equation for tokens and vectors."""
+    size = (x.shape[2], x.shape[3])
+    with torch.no_grad():
+        activation = layer_output(model, layer, x)
+    if activation.dim() == 4:
+        values = LayerGradCam(model, layer).attribute(x, target=target)[0, 0]
+        return float(values.relu().sum()), values.detach().double().cpu().numpy()
+    product = LayerGradientXActivation(model, layer).attribute(x, target=target)
+    if activation.dim() == 2:  # a vector: gradient times activation, nothing to average over
+        return float(product.sum().relu()), None
+    # Tokens: the gradient's mean over the places weighs each channel, as for a feature map (equations 1 and 2). Captum
+    # gives gradient times activation; a residual stream is never exactly 0, so the gradient can be had back.
+    gradient = torch.where(activation != 0, product / activation, 0.0)
+    rows, columns = model.backbone.grid(size)
+    first = activation.shape[1] - rows * columns  # class token and registers have no place
+    weights = gradient[:, first:].mean(1, keepdim=True)
+    values = (weights * activation[:, first:]).sum(-1).reshape(rows, columns)
+    return float(values.relu().sum()), values.detach().double().cpu().numpy()
+
+
+def layer_output(model: LayaClassifier, layer: nn.Module, x: Tensor) -> Tensor:
+    """The raw activation that a layer gives for x."""
+    index = [each is layer for each in model.backbone.layer_modules].index(True)
+    activation: Tensor = model.backbone(x)[index]
+    return activation

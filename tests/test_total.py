@@ -1,0 +1,108 @@
+"""Total effects against Captum called directly, and Grad-CAM on tokens against autograd written out."""
+
+import threading
+
+import pytest
+import torch
+from captum.attr import IntegratedGradients, LayerGradCam, LayerIntegratedGradients
+
+from laya.attribution.total import total_effects
+from laya.backbones import CNN, MLP, Timm
+from laya.heads import build_head
+from laya.model import LayaClassifier
+
+pytestmark = pytest.mark.filterwarnings("ignore:Setting (forward|backward)")  # Captum announces its hooks
+
+
+def model_of(backbone: torch.nn.Module) -> LayaClassifier:
+    torch.manual_seed(0)
+    return LayaClassifier(backbone, build_head("laya", backbone.widths, 3, {"dim": 7})).eval()
+
+
+def hooks(model: torch.nn.Module) -> int:
+    return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) for m in model.modules())
+
+
+def test_the_layers_are_those_of_captum_called_directly():
+    torch.manual_seed(0)
+    model, x = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 16, 16)
+    result = total_effects(model, x, 2, steps=12)
+    for i, block in enumerate(model.backbone.blocks):
+        values = LayerIntegratedGradients(model, block).attribute(x, target=2, n_steps=12)
+        assert result.integrated_gradients[i] == pytest.approx(values.sum().item(), abs=1e-4)
+        cam = LayerGradCam(model, block).attribute(x, target=2)[0, 0]
+        torch.testing.assert_close(torch.tensor(result.maps[i]).float(), cam.detach(), atol=1e-6, rtol=1e-4)
+        assert result.grad_cam[i] == pytest.approx(cam.relu().sum().item(), abs=1e-5)
+    pixels = IntegratedGradients(model).attribute(x, target=2, n_steps=12)[0].sum(0)
+    torch.testing.assert_close(torch.tensor(result.pixels).float(), pixels.float(), atol=1e-5, rtol=1e-4)
+    assert hooks(model) == 0
+
+
+def test_integrated_gradients_complete():
+    model, x = model_of(MLP(input_shape=(1, 8, 8), units=(6, 5))), torch.rand(1, 1, 8, 8)
+    result = total_effects(model, x, 0, steps=200)
+    rise = float((model(x) - model(torch.zeros_like(x)))[0, 0].detach())
+    assert result.pixels.sum() == pytest.approx(rise, abs=1e-3)
+    # Layer 1 carries everything to the later layers, so its total effect is the whole rise; layer 2's is a part of it.
+    assert abs(result.convergence[0]) < 1e-2
+    assert result.integrated_gradients[0] == pytest.approx(rise, abs=1e-2)
+    assert result.maps == (None, None)
+
+
+def test_tokens_become_maps_of_the_pictures_grid():
+    torch.manual_seed(0)
+    model, x = model_of(Timm("test_vit")), torch.rand(1, 3, 32, 48)
+    result = total_effects(model, x, 1, steps=2)
+    for i, block in enumerate(model.backbone.model.blocks):
+        kept = []
+        handle = block.register_forward_hook(lambda module, args, output, kept=kept: kept.append(output))
+        logits = model(x)
+        handle.remove()
+        (gradient,) = torch.autograd.grad(logits[0, 1], kept[0])
+        weights = gradient[0, 1:].mean(0)
+        expected = (kept[0][0, 1:] * weights).sum(-1).reshape(2, 3)
+        torch.testing.assert_close(torch.tensor(result.maps[i]).float(), expected.detach(), atol=1e-6, rtol=1e-3)
+
+
+def test_progress_is_told_and_a_stopped_run_leaves_nothing_behind():
+    model, x = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 16, 16)
+    model.train()
+    seen = []
+
+    def stop(what: str, done: int, total: int) -> None:
+        seen.append((what, done, total))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        total_effects(model, x, 0, steps=2, on_progress=stop)
+    assert seen == [("pixels", 1, 4), ("stem, 24 channels", 2, 4)]
+    assert hooks(model) == 0
+    assert all(module.training for module in model.modules())
+    total_effects(model, x, 0, steps=2)  # the lock is free again
+
+
+def test_threads_that_share_a_model_get_the_answers_of_one_thread():
+    """Without the lock, Captum's layer methods gave wrong answers here."""
+    torch.manual_seed(0)
+    model = model_of(CNN(stages=(5, 6)))
+    inputs = [torch.rand(1, 3, 16, 16) for _ in range(2)]
+    alone = [total_effects(model, x, 1, steps=4).integrated_gradients for x in inputs]
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        for _ in range(10):
+            try:
+                if total_effects(model, inputs[number], 1, steps=4).integrated_gradients != pytest.approx(
+                    alone[number], abs=1e-5
+                ):
+                    wrong.append(number)
+            except Exception as error:  # noqa: BLE001
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
