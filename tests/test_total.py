@@ -28,10 +28,10 @@ def test_the_layers_are_those_of_captum_called_directly():
     model, x = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 16, 16)
     result = total_effects(model, x, 2, steps=12)
     for i, block in enumerate(model.backbone.blocks):
-        values = LayerIntegratedGradients(model, block).attribute(x, target=2, n_steps=12)
+        values = LayerIntegratedGradients(model, block).attribute(x, target=2, n_steps=12).detach()
         assert result.integrated_gradients[i] == pytest.approx(values.sum().item(), abs=1e-4)
-        cam = LayerGradCam(model, block).attribute(x, target=2)[0, 0]
-        torch.testing.assert_close(torch.tensor(result.maps[i]).float(), cam.detach(), atol=1e-6, rtol=1e-4)
+        cam = LayerGradCam(model, block).attribute(x, target=2)[0, 0].detach()
+        torch.testing.assert_close(torch.tensor(result.maps[i]).float(), cam, atol=1e-6, rtol=1e-4)
         assert result.grad_cam[i] == pytest.approx(cam.relu().sum().item(), abs=1e-5)
     pixels = IntegratedGradients(model).attribute(x, target=2, n_steps=12)[0].sum(0)
     torch.testing.assert_close(torch.tensor(result.pixels).float(), pixels.float(), atol=1e-5, rtol=1e-4)

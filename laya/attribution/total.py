@@ -70,8 +70,8 @@ def total_effects(
             values, delta = LayerIntegratedGradients(model, layer).attribute(
                 x, target=target, n_steps=steps, internal_batch_size=BATCH, return_convergence_delta=True
             )
-            integrated.append(float(values.sum()))
-            deltas.append(float(delta))
+            integrated.append(values.detach().sum().item())
+            deltas.append(delta.detach().item())
             cam, places = _grad_cam(model, layer, x, target)
             cams.append(cam)
             maps.append(places)
@@ -90,10 +90,10 @@ def _grad_cam(
         activation = layer_output(model, layer, x)
     if activation.dim() == 4:
         values = LayerGradCam(model, layer).attribute(x, target=target)[0, 0]
-        return float(values.relu().sum()), values.detach().double().cpu().numpy()
+        return values.detach().relu().sum().item(), values.detach().double().cpu().numpy()
     product = LayerGradientXActivation(model, layer).attribute(x, target=target)
     if activation.dim() == 2:  # a vector: gradient times activation, nothing to average over
-        return float(product.sum().relu()), None
+        return product.detach().sum().relu().item(), None
     # Tokens: the gradient's mean over the places weighs each channel, as for a feature map (equations 1 and 2). Captum
     # gives gradient times activation; a residual stream is never exactly 0, so the gradient can be had back.
     gradient = torch.where(activation != 0, product / activation, 0.0)
@@ -101,7 +101,7 @@ def _grad_cam(
     first = activation.shape[1] - rows * columns  # class token and registers have no place
     weights = gradient[:, first:].mean(1, keepdim=True)
     values = (weights * activation[:, first:]).sum(-1).reshape(rows, columns)
-    return float(values.relu().sum()), values.detach().double().cpu().numpy()
+    return values.detach().relu().sum().item(), values.detach().double().cpu().numpy()
 
 
 def layer_output(model: LayaClassifier, layer: nn.Module, x: Tensor) -> Tensor:

@@ -194,16 +194,14 @@ def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
                 return
             bar = st.progress(0.0, "pixels")
             st.button("Stop", icon=":material/stop:")  # any click ends the run at the next layer
+
+            def tell(what: str, done: int, total: int) -> None:
+                bar.progress(done / total, what)
+
             state.keep(
                 "total",
                 key,
-                lambda: analysis.total_effects_of(
-                    desk.checkpoint,
-                    seen,
-                    result.target,
-                    STEPS,
-                    lambda what, done, total: bar.progress(done / total, what),
-                ),
+                lambda: analysis.total_effects_of(desk.checkpoint, seen, result.target, STEPS, tell),
             )
             st.rerun()
         total = kept[1]
@@ -219,7 +217,7 @@ def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
         worst = max(map(abs, total.convergence))
         theme.note(
             "Total effects, from Captum. The diamonds are the measured <em>direct</em> effects, which these need not "
-            f"follow. {STEPS} steps; Integrated Gradients misses what it should add up to by {worst:.2g} logits at most."
+            f"follow. {STEPS} steps; Integrated Gradients misses its sum by {worst:.2g} logits at most."
         )
         picture = f"data:image/png;base64,{base64.b64encode(seen.thumbnails[1]).decode()}"
         maps = [
