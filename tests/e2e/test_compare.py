@@ -1,0 +1,48 @@
+"""A person puts things side by side."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from laya import checkpoints
+from laya.checkpoints import load
+from laya.comparison import where
+from laya.explanation import trace_image
+from laya.images import prepare, read
+from tests.e2e.test_inspect import open_up
+
+ART = "best-artworks-vit"
+
+
+def open_compare(page: Page, address: str) -> None:
+    page.goto(f"{address}/compare?model={ART}&sample=Lines and primaries", wait_until="domcontentloaded")
+    expect(page.get_by_text("Prediction:")).to_be_visible()
+
+
+def test_methods_images_and_models(page: Page, url: str):
+    open_compare(page, url)
+    # Maps: as many as blocks, with the library's values, top row first.
+    checkpoint = load(ART)
+    file = checkpoints.samples(ART)["Lines and primaries"]
+    trace = trace_image(checkpoint, prepare(read(file.read_bytes()).image, checkpoint.preprocessing).image)
+    target = checkpoint.classes[int(trace.logits.argmax())]
+    page.get_by_text("Where in the picture, at each depth?").scroll_into_view_if_needed()
+    page.wait_for_selector(".js-plotly-plot .heatmaplayer image", state="attached")
+    drawn = page.evaluate(
+        "() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data)"
+        ".find(data => data.length === 12 && data.every(trace => trace.type === 'heatmap'))"
+        ".map(trace => [trace.z[0][0], trace.z[15][3]])"
+    )
+    for shown, each in zip(drawn, where(checkpoint, trace, target), strict=True):
+        assert shown == pytest.approx([float(each.values[0, 0]), float(each.values[15, 3])], abs=1e-6)
+    # What if: a weight is set to 0, and back.
+    open_up(page, page.get_by_text("What if the attention were another?"))
+    expect(page.get_by_text("instead of")).to_be_visible()
+    # Two images, then two models.
+    page.get_by_role("radio", name="Images").scroll_into_view_if_needed()
+    page.get_by_role("radio", name="Images").click()
+    expect(page.locator(".laya-verdict")).to_contain_text("of the attention lies on other layers")
+    page.get_by_role("radio", name="Models").click()
+    expect(page.get_by_text("equal areas are equal shares")).to_be_visible()
+    expect(page).to_have_url(re.compile("view=Models"))
