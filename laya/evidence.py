@@ -113,8 +113,13 @@ def plan(folder: Path) -> dict[tuple[str, int], TrainingConfig]:
 
 
 def digest(config: TrainingConfig) -> str:
-    """SHA-256 of a recipe: a stored run belongs to the recipe that has the same."""
-    return hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode()).hexdigest()
+    """SHA-256 of a recipe: a stored run belongs to the recipe that has the same.
+
+    What is left at its default does not count, so that a new setting leaves old runs as they are.
+    """
+    plain = asdict(TrainingConfig(config.data))
+    changed = {name: value for name, value in asdict(config).items() if value != plain[name]}
+    return hashlib.sha256(json.dumps(changed | {"data": config.data}, sort_keys=True).encode()).hexdigest()
 
 
 def _measured(

@@ -2,6 +2,7 @@
 
 import json
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -50,6 +51,7 @@ class TrainingConfig:
     head: str = "laya"  # a name from laya.heads.HEADS
     head_options: dict[str, Any] = field(default_factory=dict)  # its constructor's arguments
     epochs: int = 25  # at most; early stopping may end sooner
+    restarts: tuple[int, ...] = ()  # epochs after which the one-cycle schedule begins again, at half the peak before
     batch_size: int = 128  # images a step
     optimiser: str = "adamw"  # from OPTIMISERS; sgd has Nesterov's momentum
     learning_rate: float = 1e-3  # the peak of the one-cycle schedule
@@ -66,6 +68,8 @@ class TrainingConfig:
             raise LayaError("epochs and batch_size must be at least 1, learning_rate above 0 and patience at least 0.")
         if not (0 <= self.label_smoothing < 1 and 0 < self.validation < 1 and 0 <= self.weight_decay < 1e3):
             raise LayaError("label_smoothing must lie in [0, 1), validation in (0, 1), weight_decay at or above 0.")
+        if list(self.restarts) != sorted({each for each in self.restarts if 0 < each < self.epochs}):
+            raise LayaError("restarts must be rising numbers of epochs, each above 0 and below epochs.")
         if not 0 <= self.auxiliary < 1e3:
             raise LayaError("auxiliary must be a number at or above 0.")
         if self.optimiser not in OPTIMISERS:
@@ -97,7 +101,8 @@ class TrainingConfig:
                 raise LayaError(f"The training setting {name!r} cannot be {value!r}.")
         if "data" not in values:
             raise LayaError("The training settings name no data; add data = 'fashion-mnist' or the path of a folder.")
-        return cls(**{**values, "augment": tuple(values.get("augment", ()))})
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**fields)
 
 
 @dataclass(frozen=True)
@@ -174,12 +179,12 @@ def train(
     trained: nn.Module = head if config.frozen else model
     steps = -(-len(fit) // config.batch_size)
     optimiser = _optimiser(config, [parameter for parameter in trained.parameters() if parameter.requires_grad])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate, total_steps=steps * config.epochs)
+    schedule = _schedule(config, optimiser, 0, steps)
     history: list[Epoch] = []
     best = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
     if resume and state_file.exists():
         try:
-            history, best = _restore(state_file, config, trained, optimiser, schedule)
+            history, best, schedule = _restore(state_file, config, trained, optimiser, steps)
         except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise LayaError("The saved state of the training is damaged; train without --resume.") from error
 
@@ -187,6 +192,8 @@ def train(
         if _stopped(history, config.patience):
             break
         begin = time.perf_counter()
+        if number - 1 in config.restarts:
+            schedule = _schedule(config, optimiser, number - 1, steps)
         with torch.random.fork_rng(enabled=True):
             torch.manual_seed(config.seed * 1_000_003 + number)
             loss = torch.zeros((), device=device)
@@ -252,6 +259,16 @@ def _optimiser(config: TrainingConfig, parameters: list[nn.Parameter]) -> torch.
             parameters, config.learning_rate, momentum=0.9, nesterov=True, weight_decay=config.weight_decay
         )
     return torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay)
+
+
+def _schedule(
+    config: TrainingConfig, optimiser: torch.optim.Optimizer, done: int, steps: int
+) -> torch.optim.lr_scheduler.OneCycleLR:
+    """The schedule of the cycle that follows after ``done`` epochs of ``steps`` steps, at its beginning."""
+    starts = [0, *config.restarts, config.epochs]
+    cycle = bisect_right(starts, done) - 1
+    length = starts[cycle + 1] - starts[cycle]
+    return torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate / 2**cycle, total_steps=steps * length)
 
 
 def _loss(config: TrainingConfig, model: LayaClassifier, output: HeadOutput, labels: Tensor) -> Tensor:
@@ -378,8 +395,8 @@ def _restore(
     config: TrainingConfig,
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
-    schedule: torch.optim.lr_scheduler.LRScheduler,
-) -> tuple[list[Epoch], dict[str, Tensor]]:
+    steps: int,
+) -> tuple[list[Epoch], dict[str, Tensor], torch.optim.lr_scheduler.OneCycleLR]:
     with safe_open(file, "pt") as stored:
         words = stored.metadata()
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  # not a mapping
@@ -390,6 +407,8 @@ def _restore(
         return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
     model.load_state_dict(part("model."))
+    history = [Epoch(**epoch) for epoch in json.loads(words["history"])]
+    schedule = _schedule(config, optimiser, len(history) - 1, steps)  # the cycle of the last epoch that is done
     state: dict[int, dict[str, Tensor]] = {}
     for name, value in part("optimiser.").items():
         index, key = name.split(".", 1)
@@ -398,4 +417,4 @@ def _restore(
     schedule.load_state_dict(json.loads(words["schedule"]))
     device = next(model.parameters()).device
     best = {name: tensor.to(device) for name, tensor in part("best.").items()}
-    return [Epoch(**epoch) for epoch in json.loads(words["history"])], best
+    return history, best, schedule

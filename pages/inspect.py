@@ -39,24 +39,20 @@ with right:
             st.stop()
         with answer:
             report.answer(result, checkpoint.model.head.tau)
-        st.plotly_chart(
-            plots.depth_chart(result.layers, result.scores, result.measured),
-            key="depth",
-            config=theme.CHART,
-            alt=result.summary(),
-        )
+        depth = plots.depth_chart(result.layers, result.scores, result.measured)
+        st.plotly_chart(depth, key="depth", config=theme.CHART, alt=result.summary())
         report.chart_notes(result)
         predictions, agreement = st.columns(2, gap="large")
         with predictions:
             st.markdown("#### Prediction")
-            st.plotly_chart(
-                plots.prediction_chart(result.predictions, result.target_name), key="predictions", config=theme.CHART
-            )
+            likely = plots.prediction_chart(result.predictions, result.target_name)
+            st.plotly_chart(likely, key="predictions", config=theme.CHART)
         with agreement:
             st.markdown("#### Which method is right here?")
             report.faithfulness(result)
         with st.expander("Numbers", icon=":material/table:"):
             report.numbers(result)
+            report.take_away(result, {"depth": depth, "predictions": likely}, found.recipe)
         with st.expander("How this was made", icon=":material/science:"):
             report.origin(result, found.recipe)
 

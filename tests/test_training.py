@@ -385,3 +385,36 @@ def test_a_backbone_begins_with_the_weights_of_a_file(tmp_path):
     file.write_bytes(serialise({"x": torch.zeros(1)}))
     with pytest.raises(LayaError, match=r"'mlp\.safetensors' do not fit"):
         make_backbone(config(weights=str(file)))
+
+
+def test_the_schedule_begins_again_at_half_the_peak(tmp_path, monkeypatch):
+    rates = []
+    step = torch.optim.AdamW.step
+
+    def spy(self, *args, **kwargs):
+        rates.append(self.param_groups[0]["lr"])
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", spy)
+    recipe_ = config(epochs=5, restarts=[3])
+    unbroken = train(recipe_, toy(), PLAIN, tmp_path / "unbroken")
+    per_epoch = len(rates) // 5
+    assert max(rates[: 3 * per_epoch]) == pytest.approx(1e-2, rel=0.05)
+    assert max(rates[3 * per_epoch :]) == pytest.approx(5e-3, rel=0.05)
+    assert rates[3 * per_epoch - 1] < 1e-4 < rates[3 * per_epoch] < 1e-3
+    first = rates[:]
+    for stop_at in (1, 3 * per_epoch + 2, 4 * per_epoch + 1):  # in the first cycle, and in the second
+        rates.clear()
+
+        def kill(what: str, done: int, total: int, stop_at: int = stop_at) -> None:
+            if done == stop_at:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe_, toy(), PLAIN, tmp_path / f"broken{stop_at}", on_progress=kill)
+        resumed = train(recipe_, toy(), PLAIN, tmp_path / f"broken{stop_at}", resume=True)
+        assert [epoch.loss for epoch in resumed.history] == [epoch.loss for epoch in unbroken.history]
+        assert rates[-per_epoch:] == first[-per_epoch:]
+    for bad in ([5], [0], [3, 2], [2, 2]):
+        with pytest.raises(LayaError, match="restarts must be rising numbers"):
+            config(epochs=5, restarts=bad)

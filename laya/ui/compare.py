@@ -4,6 +4,7 @@ import base64
 import html
 from collections.abc import Callable
 
+import plotly.graph_objects as go
 import streamlit as st
 from PIL import Image, ImageFilter, ImageOps
 
@@ -11,7 +12,7 @@ from laya import checkpoints, comparison, plots
 from laya.attribution import ATTRIBUTIONS
 from laya.explanation import Explanation
 from laya.scores import LayerScores
-from laya.ui import analysis, controls, state, theme
+from laya.ui import analysis, controls, report, state, theme
 from laya.ui.analysis import Analysis
 from laya.ui.desk import Desk
 from laya.ui.picker import Choice
@@ -24,6 +25,7 @@ INTEGRATED, GRAD_CAM = (ATTRIBUTIONS[method].colour for method in ("integrated_g
 def methods(desk: Desk, seen: Analysis) -> None:
     """All methods on one image: charts, agreement, curves, meanings of "removed", places, classes, what-if."""
     checkpoint = desk.checkpoint
+    charts: dict[str, go.Figure] = {}
     answer = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         target = controls.choose_target(checkpoint, analysis.predicted(checkpoint, seen), seen.key)
@@ -42,19 +44,14 @@ def methods(desk: Desk, seen: Analysis) -> None:
     table = comparison.agreement(columns)
     with answer:
         _verdict(result, shown, table)
-    st.plotly_chart(
-        plots.depth_chart(result.layers, shown, result.measured, multiples=True),
-        key="compare-depth",
-        config=theme.CHART,
-        alt=result.summary(),
-    )
+    charts["depth"] = plots.depth_chart(result.layers, shown, result.measured, multiples=True)
+    st.plotly_chart(charts["depth"], key="compare-depth", config=theme.CHART, alt=result.summary())
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("#### Do they agree?")
         ranks = [[table[a.method, b.method].spearman for b in columns] for a in columns]
-        st.plotly_chart(
-            plots.agreement_chart([_short(scores) for scores in columns], ranks), key="agreement", config=theme.CHART
-        )
+        charts["agreement"] = plots.agreement_chart([_short(scores) for scores in columns], ranks)
+        st.plotly_chart(charts["agreement"], key="agreement", config=theme.CHART)
         tops = {
             scores.label: result.layers[max(range(len(scores.values)), key=scores.values.__getitem__)]
             for scores in columns
@@ -67,8 +64,8 @@ def methods(desk: Desk, seen: Analysis) -> None:
     with right:
         st.markdown("#### Does the verdict depend on what “removed” means?")
         _removals(desk, seen, result, trace, shown)
-    _curves(desk, result, trace, columns)
-    _where(desk, seen, result, trace)
+    _curves(desk, result, trace, columns, charts)
+    _where(desk, seen, result, trace, charts)
     _total(desk, seen, result)
     left, right = st.columns(2, gap="large")
     with left:
@@ -77,6 +74,7 @@ def methods(desk: Desk, seen: Analysis) -> None:
         _read_out(desk, result, trace)
     if checkpoint.model.head.attends:
         _what_if(desk, seen, result, trace)
+    report.take_away(result, charts, desk.recipe)
 
 
 def _verdict(result: Explanation, shown: list[LayerScores], table: dict[tuple[str, str], comparison.Agreement]) -> None:
@@ -126,7 +124,13 @@ def _removals(desk: Desk, seen: Analysis, result: Explanation, trace: analysis.T
         theme.note(f"{next(iter(best.values()))} is the most faithful here, whatever “removed” means.")
 
 
-def _curves(desk: Desk, result: Explanation, trace: analysis.Trace, columns: list[LayerScores]) -> None:
+def _curves(
+    desk: Desk,
+    result: Explanation,
+    trace: analysis.Trace,
+    columns: list[LayerScores],
+    charts: dict[str, go.Figure],
+) -> None:
     st.markdown("#### What happens layer by layer?")
     own, band = state.keep(
         "curves",
@@ -139,18 +143,19 @@ def _curves(desk: Desk, result: Explanation, trace: analysis.Trace, columns: lis
         (right, "insertion", f"“{result.target_name}” with those k layers alone"),
     ):
         lines = [(scores.label, scores.colour, getattr(own[scores.method], kind)) for scores in columns]
-        column.plotly_chart(
-            plots.curve_chart(lines, getattr(band, kind), measured=result.measured.label, title=title),
-            key=f"curve-{kind}",
-            config=theme.CHART,
+        charts[kind] = plots.curve_chart(
+            lines, getattr(band, kind), measured=result.measured.label, title=html.escape(title)
         )
+        column.plotly_chart(charts[kind], key=f"curve-{kind}", config=theme.CHART)
     theme.note(
         "A method that is right falls fast on the left and rises fast on the right. Dashed grey: random order, with "
         f"the middle 90 % of {comparison.ORDERS} orders. Dotted: the order of the measured effects themselves."
     )
 
 
-def _where(desk: Desk, seen: Analysis, result: Explanation, trace: analysis.Trace) -> None:
+def _where(
+    desk: Desk, seen: Analysis, result: Explanation, trace: analysis.Trace, charts: dict[str, go.Figure]
+) -> None:
     st.markdown("#### Where in the picture, at each depth?")
     maps = comparison.where(desk.checkpoint, trace, result.target_name)
     if all(each.values is None for each in maps):
@@ -162,11 +167,8 @@ def _where(desk: Desk, seen: Analysis, result: Explanation, trace: analysis.Trac
     opacity = st.slider("Strength of the maps over the picture", 0.0, 1.0, 0.65, 0.05, key="opacity")
     picture = f"data:image/png;base64,{base64.b64encode(seen.thumbnails[1]).decode()}"
     strip = [(each.layer, None if each.values is None else each.values.tolist()) for each in maps]
-    st.plotly_chart(
-        plots.map_strip(picture, strip, opacity=opacity, columns=min(COLUMNS, len(strip))),
-        key="where",
-        config=theme.CHART,
-    )
+    charts["places"] = plots.map_strip(picture, strip, opacity=opacity, columns=min(COLUMNS, len(strip)))
+    st.plotly_chart(charts["places"], key="where", config=theme.CHART)
     placeless = sum(abs(each.placeless) for each in maps)
     theme.note(
         f"Exact, without gradients: blue places speak for “{html.escape(result.target_name)}”, red ones against it, "

@@ -1,0 +1,59 @@
+"""An explanation to take away: one zip with charts, numbers, settings and the command that makes them again."""
+
+import csv
+import io
+import json
+import shlex
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from laya.explanation import Explanation
+
+README = """What is in here
+---------------
+explanation.json  everything, as `python -m laya explain --json` prints it
+layers.csv        one row a layer, one column a method, raw values
+settings.json     what was set, with the checkpoint's name and the SHA-256 of its weights
+*.html            the charts, to open in a browser (they need plotly.min.js beside them)
+
+Made by
+
+    {command}
+"""
+
+
+def bundle(result: Explanation, charts: Mapping[str, go.Figure], command: Sequence[str]) -> bytes:
+    """A zip file's bytes.
+
+    Parameters
+    ----------
+    result : the explanation.
+    charts : name to figure; each becomes an interactive ``<name>.html``.
+    command : what makes the numbers again, as a list of words.
+    """
+    stream = io.BytesIO()
+    settings = {"model": result.model, "weights_sha256": result.weights, "target": result.target_name}
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.txt", README.format(command=shlex.join(command)))
+        archive.writestr("explanation.json", result.to_json() + "\n")
+        archive.writestr("layers.csv", layers_csv(result))
+        archive.writestr("settings.json", json.dumps(settings | asdict(result.settings), indent=2) + "\n")
+        archive.writestr("plotly.min.js", get_plotlyjs())
+        for name, chart in charts.items():
+            archive.writestr(f"{name}.html", chart.to_html(include_plotlyjs="directory", full_html=True))
+    return stream.getvalue()
+
+
+def layers_csv(result: Explanation) -> str:
+    """One row a layer: its name, every method's raw value, the measured effect."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    columns = [*result.scores, result.measured]
+    writer.writerow(["layer", *(scores.method for scores in columns)])
+    for i, layer in enumerate(result.layers):
+        writer.writerow([layer, *(repr(scores.values[i]) for scores in columns)])
+    return text.getvalue()
