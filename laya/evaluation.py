@@ -15,6 +15,7 @@ from laya.datasets import ImageSet, batches, open_dataset
 from laya.errors import LayaError
 from laya.faithfulness import Floats, controls, deletion_at_1, mean_interval, spearman
 from laya.heads import Removal
+from laya.hidden import hidden_states, split
 from laya.images import Preprocessing
 from laya.model import LayaClassifier, Trace, evaluating
 from laya.progress import OnProgress, silent
@@ -31,6 +32,7 @@ def evaluate(
     settings: Settings | None = None,
     limit: int | None = None,
     seed: int = 0,
+    cached: bool = False,
     on_progress: OnProgress = silent,
     on_skip: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
@@ -43,6 +45,7 @@ def evaluate(
     settings : temperature, meaning of "removed", integration steps.
     limit : use only so many pictures, drawn at random with ``seed``; None uses all.
     seed : of the draw, the random control and the bootstrap.
+    cached : read the backbone's hidden states from the cache, and keep them there (:mod:`laya.hidden`).
     on_skip : told what could not be read; such pictures are left out.
 
     Returns
@@ -61,7 +64,13 @@ def evaluate(
     if limit is not None and limit < len(data):
         data = data.subset(np.sort(rng.permutation(len(data))[:limit]))
     seen = traces(
-        checkpoint.model, data, checkpoint.preprocessing, tau=settings.tau, on_progress=on_progress, on_skip=on_skip
+        checkpoint.model,
+        data,
+        checkpoint.preprocessing,
+        tau=settings.tau,
+        cached=cached,
+        on_progress=on_progress,
+        on_skip=on_skip,
     )
     measured = measure(checkpoint.model, seen, settings, [settings.removal])
     if not len(measured.kept):
@@ -162,11 +171,22 @@ def traces(
     preprocessing: Preprocessing,
     *,
     tau: float | None = None,
+    cached: bool = False,
     on_progress: OnProgress = silent,
     on_skip: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[np.ndarray, Trace]]:
-    """Run a model over pictures, a batch at a time: the batch's indices (b,) with its trace."""
+    """Run a model over pictures, a batch at a time: the batch's indices (b,) with its trace.
+
+    With ``cached`` the backbone's hidden states come from the cache, so the traces have no activations.
+    """
     device = next(model.parameters()).device
+    if cached:
+        rows = hidden_states(model.backbone, data, preprocessing, on_progress=on_progress)
+        for start in range(0, len(rows), BATCH):
+            hidden = [h.to(device) for h in split(rows[start : start + BATCH], model.backbone.widths)]
+            yield np.arange(start, start + len(hidden[0])), model.trace_of(hidden, tau=tau)
+            on_progress("measuring", start + len(hidden[0]), len(rows))
+        return
     size = BATCH if max(preprocessing.size) <= SMALL else BATCH // 16
     seen = 0
     for indices, prepared in batches(data, preprocessing, size, on_skip):

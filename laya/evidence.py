@@ -23,8 +23,6 @@ from laya.errors import LayaError, unknown
 from laya.evaluation import macro_f1, measure, mutual_information, traces
 from laya.faithfulness import Floats, controls, deletion_at_1, spearman
 from laya.heads import REMOVALS
-from laya.hidden import hidden_states, split
-from laya.images import Preprocessing
 from laya.model import LayaClassifier, Trace
 from laya.progress import OnProgress, silent
 from laya.training import TrainingConfig, train
@@ -32,7 +30,6 @@ from laya.training import TrainingConfig, train
 PLAN = "evidence.toml"
 REFERENCE = "last_layer"  # the row that all others are compared with
 FIGURES = ("accuracy", "macro_f1")
-BATCH = 256
 
 
 def run(
@@ -132,7 +129,8 @@ def _measured(
         config, data, preprocessing, state, validation=validation, resume=state.exists(), on_progress=on_progress
     )
     test = test.matched_to(data.classes)
-    figures = measured_run(result.model, _seen(config, result.model, test, preprocessing), test.labels, data.classes)
+    seen = traces(result.model, test, preprocessing, cached=config.frozen)
+    figures = measured_run(result.model, seen, test.labels, data.classes)
     state.unlink(missing_ok=True)
     return {
         "parameters": sum(p.numel() for p in result.model.head.parameters()),
@@ -143,19 +141,6 @@ def _measured(
         "layers": list(result.model.layers),
         **figures,
     }
-
-
-def _seen(
-    config: TrainingConfig, model: LayaClassifier, test: ImageSet, preprocessing: Preprocessing
-) -> Iterator[tuple[np.ndarray, Trace]]:
-    if not config.frozen:
-        yield from traces(model, test, preprocessing)
-        return
-    rows = hidden_states(model.backbone, test, preprocessing)
-    device = next(model.parameters()).device
-    for start in range(0, len(rows), BATCH):
-        hidden = split(rows[start : start + BATCH], model.backbone.widths)
-        yield np.arange(start, start + len(hidden[0])), model.trace_of([h.to(device) for h in hidden])
 
 
 def measured_run(

@@ -77,7 +77,7 @@ def run(
     checkpoint = checkpoints.load(str(out))
     if test.split is None:  # the same pictures as for training, but for those that were held back
         test = data.subset(result.held)
-    metrics = evaluate(checkpoint, test, on_progress=on_progress)
+    metrics = evaluate(checkpoint, test, cached=config.frozen, on_progress=on_progress)
     history = {
         "epochs": len(result.history),
         "best_epoch": result.best.epoch,

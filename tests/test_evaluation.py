@@ -169,3 +169,13 @@ def test_values_that_are_no_numbers_are_an_error_and_no_result(checkpoint, data)
         evaluate(checkpoint, data)
     with pytest.raises(LayaError, match="gives values that are not numbers"):
         explain(checkpoint, data.load(0))
+
+
+def test_cached_hidden_states_give_the_same_figures(checkpoint, data, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAYA_CACHE", str(tmp_path))
+    plain, cached = evaluate(checkpoint, data), evaluate(checkpoint, data, cached=True)
+    assert cached["accuracy"] == plain["accuracy"]
+    assert cached["alpha_mean"] == pytest.approx(plain["alpha_mean"], abs=1e-6)
+    for method, row in plain["faithfulness"].items():
+        for measure in ("spearman", "deletion_at_1"):
+            assert cached["faithfulness"][method][measure]["mean"] == pytest.approx(row[measure]["mean"], abs=1e-4)
