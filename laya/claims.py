@@ -8,6 +8,7 @@ from typing import Any
 ROWS = {
     "last_layer": "LastLayer",
     "concat": "Concat",
+    "concat_shipped": "Concat on scaled states",
     "scalar_mix": "ScalarMix",
     "scalar_mix_shipped": "ScalarMix with the same additions",
     "laya_published": "LAYA as published",

@@ -29,7 +29,7 @@ class HeadOutput:
     Attributes
     ----------
     logits : (B, K).
-    values : L tensors (B, D) for the attending heads (z_i), or (B, d_i) for the others (h_i itself).
+    values : L tensors (B, D) for the attending heads (z_i), or (B, d_i) for the others (h_i itself, scaled).
     scores : (B, L), the logits of the layer weights, already divided by tau; None for a head without layer weights.
     alpha : (B, L), the layer weights, positive and summing to 1; None for a head without layer weights.
     tau : the softmax temperature that was used.
@@ -51,7 +51,9 @@ class Head(nn.Module, ABC):
     ----------
     widths : d_1..d_L.
     classes : K.
-    dropout : probability of dropping a unit of a hidden state while training, in [0, 1).
+    dropout : probability of dropping a unit of what is classified while training, in [0, 1).
+    scaled : divide every unit of every h_i by its standard deviation over the training set, which :meth:`look_at` must
+        be shown; for frozen backbones, whose units differ in scale. Zero stays zero, and the split over depth exact.
     """
 
     name: ClassVar[str]
@@ -59,7 +61,7 @@ class Head(nn.Module, ABC):
     tau: float = 1.0
     classifier: nn.Linear
 
-    def __init__(self, widths: Sequence[int], classes: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, widths: Sequence[int], classes: int, *, dropout: float = 0.0, scaled: bool = False) -> None:
         super().__init__()
         if not widths or classes < 2:
             raise LayaError("A head needs at least one layer and at least 2 classes.")
@@ -67,8 +69,22 @@ class Head(nn.Module, ABC):
             check_width(width, "a layer's width")
         self.widths = tuple(widths)
         self.classes = classes
-        self.options: dict[str, Any] = {"dropout": check_share(dropout, "dropout")}
+        self.options: dict[str, Any] = {"dropout": check_share(dropout, "dropout"), "scaled": bool(scaled)}
         self.dropout = nn.Dropout(dropout)
+        self.scaled = bool(scaled)
+        if scaled:
+            for i, width in enumerate(widths):
+                self.register_buffer(f"scale_{i}", torch.ones(width))
+
+    def look_at(self, hidden: Sequence[Tensor]) -> None:
+        """Learn what can be learnt from the training images' hidden states h_i (N, d_i) before the training."""
+        if self.scaled:
+            for i, h in enumerate(hidden):
+                self.get_buffer(f"scale_{i}").copy_(h.std(0).clamp_min(1e-5))
+
+    def scale(self, i: int, values: Tensor) -> Tensor:
+        """Values (..., d_i) divided by the scale of layer i's units."""
+        return values / self.get_buffer(f"scale_{i}") if self.scaled else values
 
     def centre(self) -> None:
         """Move every class's weights and bias by the same amount, so that their mean over the classes is 0.
@@ -144,7 +160,7 @@ class _WeightedHead(Head):
 
     Parameters
     ----------
-    widths, classes, dropout : see :class:`Head`.
+    widths, classes, dropout, scaled : see :class:`Head`.
     dim : D, the common width of the adapters' outputs.
     tau : softmax temperature; larger is flatter.
     norm : put one LayerNorm, shared by the layers, on every z_i, so that no layer is loud by its scale alone. The
@@ -170,8 +186,9 @@ class _WeightedHead(Head):
         norm: bool = False,
         layer_dropout: float = 0.0,
         dropout: float = 0.0,
+        scaled: bool = False,
     ) -> None:
-        super().__init__(widths, classes, dropout=dropout)
+        super().__init__(widths, classes, dropout=dropout, scaled=scaled)
         check_width(dim, "the adapters' width")
         self.tau = check_tau(tau)
         self.layer_dropout = check_share(layer_dropout, "layer_dropout")
@@ -186,7 +203,7 @@ class _WeightedHead(Head):
 
     def adapt(self, hidden: Sequence[Tensor]) -> Tensor:
         """Hidden states h_i (B, d_i) to z (B, L, D)."""
-        z = [adapter(h) for adapter, h in zip(self.adapters, hidden, strict=True)]
+        z = [adapter(self.scale(i, h)) for i, (adapter, h) in enumerate(zip(self.adapters, hidden, strict=True))]
         adapted: Tensor = self.dropout(self.norm(torch.stack(z, dim=-2)))
         return adapted
 
@@ -217,11 +234,11 @@ class _WeightedHead(Head):
         for i, (adapter, h) in enumerate(zip(self.adapters, hidden, strict=True)):
             each = row
             if isinstance(self.norm, nn.LayerNorm):
-                scale = (adapter(h).var(-1, keepdim=True, correction=0) + self.norm.eps).sqrt()
-                each = row * self.norm.weight / scale
+                spread = (adapter(self.scale(i, h)).var(-1, keepdim=True, correction=0) + self.norm.eps).sqrt()
+                each = row * self.norm.weight / spread
                 each = each - each.mean(-1, keepdim=True)
             through: Tensor = nn.functional.linear(each, adapter.weight.T)  # type: ignore[arg-type]
-            slopes.append(_weights(output.alpha)[:, i : i + 1] * through)
+            slopes.append(_weights(output.alpha)[:, i : i + 1] * self.scale(i, through))
         return slopes
 
     def votes(self, output: HeadOutput) -> Tensor:
@@ -250,7 +267,7 @@ class LayaHead(_WeightedHead):
 
     Parameters
     ----------
-    widths, classes, dim, tau, norm, layer_dropout, dropout : see :class:`Head` and :class:`_WeightedHead`.
+    widths, classes, dim, tau, norm, layer_dropout, dropout, scaled : see :class:`Head` and :class:`_WeightedHead`.
     scorer_width : hidden units of the scoring MLP (GELU).
     psi_width : width of a small MLP (Linear, GELU), shared by the layers, in front of the scorer; None is the identity.
 
@@ -314,19 +331,19 @@ class ConcatHead(Head):
 
     name = "concat"
 
-    def __init__(self, widths: Sequence[int], classes: int, *, dropout: float = 0.0) -> None:
-        super().__init__(widths, classes, dropout=dropout)
+    def __init__(self, widths: Sequence[int], classes: int, **options: Any) -> None:
+        super().__init__(widths, classes, **options)
         self.classifier = nn.Linear(sum(self.widths), classes)
 
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:  # noqa: ARG002
         """Read h_i (B, d_i) out; there is no temperature, so ``tau`` has no effect."""
-        return HeadOutput(
-            self.classifier(self.dropout(torch.cat(tuple(hidden), dim=-1))), tuple(hidden), None, None, self.tau
-        )
+        values = tuple(self.scale(i, h) for i, h in enumerate(hidden))
+        return HeadOutput(self.classifier(self.dropout(torch.cat(values, dim=-1))), values, None, None, self.tau)
 
     def slopes(self, output: HeadOutput, hidden: Sequence[Tensor], target: Tensor) -> list[Tensor]:  # noqa: ARG002
         """See :meth:`Head.slopes`: the classifier's block for each layer."""
-        return list(torch.split(self.classifier.weight[target], list(self.widths), dim=1))
+        blocks = torch.split(self.classifier.weight[target], list(self.widths), dim=1)
+        return [self.scale(i, block) for i, block in enumerate(blocks)]
 
     def terms(self, output: HeadOutput) -> Tensor:
         """The classifier's block for each layer times h_i, (B, L, K)."""
@@ -339,17 +356,19 @@ class LastLayerHead(Head):
 
     name = "last_layer"
 
-    def __init__(self, widths: Sequence[int], classes: int, *, dropout: float = 0.0) -> None:
-        super().__init__(widths, classes, dropout=dropout)
+    def __init__(self, widths: Sequence[int], classes: int, **options: Any) -> None:
+        super().__init__(widths, classes, **options)
         self.classifier = nn.Linear(self.widths[-1], classes)
 
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:  # noqa: ARG002
         """Read h_L (B, d_L) out; there is no temperature, so ``tau`` has no effect."""
-        return HeadOutput(self.classifier(self.dropout(hidden[-1])), tuple(hidden), None, None, self.tau)
+        values = tuple(self.scale(i, h) for i, h in enumerate(hidden))
+        return HeadOutput(self.classifier(self.dropout(values[-1])), values, None, None, self.tau)
 
     def slopes(self, output: HeadOutput, hidden: Sequence[Tensor], target: Tensor) -> list[Tensor]:  # noqa: ARG002
         """See :meth:`Head.slopes`: zero for every layer but the last."""
-        return [*(torch.zeros_like(h) for h in hidden[:-1]), self.classifier.weight[target]]
+        last = self.scale(len(hidden) - 1, self.classifier.weight[target])
+        return [*(torch.zeros_like(h) for h in hidden[:-1]), last]
 
     def terms(self, output: HeadOutput) -> Tensor:
         """Zero for every layer but the last, (B, L, K)."""

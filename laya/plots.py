@@ -276,7 +276,7 @@ def layer_heatmap(layers: Sequence[str], rows: Sequence[tuple[str, Sequence[floa
             hovertemplate="<b>%{y}</b><br>%{customdata}<br>%{z:.1%}<extra></extra>",
             text=[[f"{value:.0%}" if value >= 0.005 else "" for value in row] for row in values],
             texttemplate="%{text}",
-            textfont={"size": 11},
+            textfont={"size": 11 if len(layers) <= FEW else 9},
             showscale=False,
         )
     )
@@ -393,7 +393,7 @@ def map_strip(
         cols=columns,
         subplot_titles=[html.escape(name) for name, _ in maps],
         horizontal_spacing=0.015,
-        vertical_spacing=0.09 / rows,
+        vertical_spacing=0.16 / rows,
     )
     top = max((abs(value) for _, values in maps if values is not None for row in values for value in row), default=0.0)
     for number, (name, values) in enumerate(maps):
@@ -442,7 +442,7 @@ def map_strip(
     figure.update_yaxes(range=[1, 0], visible=False, fixedrange=True)
     figure.update_annotations(font={"size": 12})
     figure.update_layout(
-        height=rows * (190 if columns > 4 else 250), margin={"l": 0, "r": 0, "t": 28, "b": 4}, dragmode=False
+        height=rows * (205 if columns > 4 else 260), margin={"l": 0, "r": 0, "t": 28, "b": 4}, dragmode=False
     )
     return figure
 

@@ -159,6 +159,8 @@ def train(
         model = LayaClassifier(backbone, head).to(device)
     if config.auxiliary and not head.attends:
         raise LayaError(f"The head {config.head!r} has no layer votes to train, so auxiliary must be 0.")
+    if head.scaled and not config.frozen:
+        raise LayaError("A head with scaled = true needs a frozen backbone, whose states do not change in training.")
     if not backbone.accepts(preprocessing.channels, preprocessing.size):
         raise LayaError(f"The backbone {config.backbone!r} with these options cannot read the prepared pictures.")
     everything = data if validation is None else data.followed_by(validation)
@@ -167,7 +169,7 @@ def train(
     read: _Read
     if config.frozen:
         backbone.requires_grad_(False)
-        read = _read_hidden(config, model, everything, preprocessing, on_progress)
+        read = _read_hidden(config, model, everything, preprocessing, fit, on_progress)
     else:
         pixels = _pixels(everything, preprocessing)
         with torch.random.fork_rng(enabled=True):
@@ -298,13 +300,17 @@ def _read_hidden(
     model: LayaClassifier,
     data: ImageSet,
     preprocessing: Preprocessing,
+    fit: Tensor,
     on_progress: OnProgress,
 ) -> _Read:
+    """Read from the cache; the head first looks at all images that it will be fitted on."""
     device = next(model.parameters()).device
     views = [
         hidden_states(model.backbone, data, preprocessing, mirrored=mirrored, on_progress=on_progress)
         for mirrored in ([False, True] if "flip" in config.augment else [False])
     ]
+
+    model.head.look_at([h.to(device) for h in split(views[0][fit.numpy()], model.backbone.widths)])
 
     def read(indices: Tensor, varied: bool) -> HeadOutput:
         rows = views[0][indices.numpy()]

@@ -253,3 +253,21 @@ def test_a_centred_head_gives_the_same_probabilities_and_speaks_against_the_aver
 def test_a_share_must_be_in_range(options):
     with pytest.raises(LayaError, match=r"must be a number in \[0, 1\)"):
         head_of("laya", **options)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_scaled_head_is_the_plain_head_on_divided_states(hidden, name):
+    scaled, plain = head_of(name, scaled=True), head_of(name)
+    spread = [torch.tensor([0.5, 2.0, 4.0, 8.0, 1.0, 1e3])[: h.shape[1]] for h in hidden]
+    # Two images, one standard deviation of each unit apart (with n - 1): their difference over the root of 2.
+    scaled.look_at([torch.stack([s * 0, s * math.sqrt(2)]) for s in spread])
+    plain.load_state_dict({k: v for k, v in scaled.state_dict().items() if not k.startswith("scale_")})
+    divided = [h / s for h, s in zip(hidden, spread, strict=True)]
+    a, b = scaled(hidden), plain(divided)
+    torch.testing.assert_close(a.logits, b.logits)
+    torch.testing.assert_close(scaled.terms(a), plain.terms(b))
+    target = torch.tensor([0, 1, 2, 0])
+    through = scaled.slopes(a, hidden, target)
+    for u, v, s in zip(through, plain.slopes(b, divided, target), spread, strict=True):
+        torch.testing.assert_close(u, v / s)
+    build_head(name, WIDTHS, CLASSES, scaled.options).load_state_dict(scaled.state_dict())
