@@ -130,5 +130,6 @@ def preprocessing_for(config: TrainingConfig) -> Preprocessing:
 def machine() -> str:
     """This machine in words, for the record of a run."""
     device = describe(pick_device())
-    threads = f", {torch.get_num_threads()} threads" if device == "CPU" else ""
+    count = torch.get_num_threads()
+    threads = f", {count} thread{'s' * (count > 1)}" if device == "CPU" else ""
     return f"{device}{threads} ({platform.machine()}), Python {platform.python_version()}, torch {torch.__version__}"
