@@ -147,6 +147,7 @@ def test_mistakes_are_named(toy):
 def a_table(data: str, accuracies: dict[str, float], low: float = 0.01, **more: object) -> dict[str, object]:
     rows = {
         row: {
+            "seeds": 5,
             "accuracy": {"mean": accuracy},
             "accuracy_difference": {"mean": 0.02, "low": low, "high": 0.03},
             "alpha_mutual_information": {"mean": 0.4},
@@ -194,3 +195,6 @@ def test_the_claims_about_cifar_and_artworks():
 def test_no_claims_while_a_head_is_missing():
     assert claims.claims(a_table("cifar10", {row: 0.5 for row in FIRST if row != "concat"})) == []
     assert claims.claims({"data": "other", "rows": {}}) == []
+    single = a_table("cifar10", FIRST)
+    single["rows"]["laya"]["seeds"] = 1  # one seed has no interval
+    assert claims.claims(single) == []

@@ -110,13 +110,12 @@ def test_fashion_mnist_in_full(fashion):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if checkpoints.read_evidence(checkpoints.find(name))])
-def test_the_tables_are_complete_and_of_the_recipes_beside_them(name):
+def test_the_tables_are_of_the_recipes_beside_them(name):
     configs = evidence.plan(checkpoints.find(name))
     table = checkpoints.read_evidence(checkpoints.find(name))
-    assert {(run["row"], run["seed"]): run["recipe"] for run in table["runs"]} == {
-        key: evidence.digest(config) for key, config in configs.items()
-    }
-    for row in {row for row, _ in configs}:
+    for run in table["runs"]:
+        assert run["recipe"] == evidence.digest(configs[run["row"], run["seed"]])
+    for row in {run["row"] for run in table["runs"]}:
         assert table["rows"][row] == evidence.summarise(row, table["runs"])
 
 

@@ -11,6 +11,7 @@ from laya import __version__
 from laya.checkpoints import Checkpoint
 from laya.device import describe
 from laya.glossary import TERMS
+from laya.ui import router
 
 CHART = {"displayModeBar": False}  # Plotly's toolbar would cover the chart
 
@@ -61,6 +62,7 @@ _STYLE = """<style>
 
 def frame() -> None:
     """The style and the mark of every page; call it first."""
+    router.ensure()
     st.logo(str(Path(__file__).with_name("logo.svg")), size="large")
     st.html(_STYLE)
 

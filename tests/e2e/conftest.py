@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -54,11 +55,17 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running app; its output must hold no traceback at the end."""
+    """The address of a running app, shared by the tests."""
+    with serving(tmp_path_factory.mktemp("app") / "log") as address:
+        yield address
+
+
+@contextmanager
+def serving(log: Path) -> Iterator[str]:
+    """The address of a fresh app; its output must hold no traceback at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("app") / "log"
     command = [sys.executable, "-m", "tests.unplugged", "streamlit", "run", "app.py", "--server.port", str(port)]
     command += ["--server.headless", "true"]
     with log.open("w") as output:
