@@ -31,14 +31,15 @@ def choose_checkpoint() -> Summary | None:
     named = {entry.name: entry for entry in usable}
     names = list(named)
     asked = state.asked("model")
+    before = st.session_state.get("chosen-model", asked)  # a widget's own state does not outlive its page
     name = st.selectbox(
         "Model",
         names,
-        index=names.index(asked) if asked in names else 0,
+        index=names.index(before) if before in names else 0,
         format_func=lambda name: shown(named[name]),
         key="model",
-        persist_state="session",
     )
+    st.session_state["chosen-model"] = name
     state.tell("model", name)
     return named[name]
 
