@@ -131,7 +131,7 @@ def _sparse(rows: dict[str, Any]) -> Claim:
     told, found = [], False
     for row in LAYA:
         mean = rows[row]["alpha_mean"]["mean"]
-        top = sorted(sorted(range(len(mean)), key=lambda i: -mean[i])[:4])
+        top = sorted(i for i in sorted(range(len(mean)), key=lambda i: -mean[i])[:4] if mean[i] >= 0.01)
         effective = math.exp(-sum(share * math.log(share) for share in mean if share > 0))
         told.append(
             f"{ROWS[row]} spreads over {effective:.1f} of {len(mean)} blocks in effect, most on "
