@@ -102,10 +102,11 @@ def _last_layer_attention(rows: dict[str, Any]) -> Claim:
 
 
 def _concat_first(rows: dict[str, Any]) -> Claim:
+    first = max(PUBLISHED, key=lambda row: _mean(rows[row]))
     return Claim(
         "Concat has the highest accuracy.",
-        _order(rows),
-        max(PUBLISHED, key=lambda row: _mean(rows[row])) == "concat",
+        f"{_order(rows)} Among the heads as published {ROWS[first]} is the first.",
+        first == "concat",
     )
 
 

@@ -391,7 +391,8 @@ def map_strip(
     figure = make_subplots(
         rows=rows,
         cols=columns,
-        subplot_titles=[html.escape(name) for name, _ in maps],
+        # "block 7 of 12" and "stage 2, 160 channels" are too long over a small picture; the pointer shows them whole.
+        subplot_titles=[html.escape(name.partition(",")[0].partition(" of ")[0]) for name, _ in maps],
         horizontal_spacing=0.015,
         vertical_spacing=0.16 / rows,
     )

@@ -2,7 +2,21 @@
 
 import plotly.graph_objects as go
 
-from laya.plots import ACCENT, GREY, accuracy_chart, depth_chart, layer_heatmap, method_chart, prediction_chart
+from laya.plots import (
+    ACCENT,
+    DIVERGING,
+    GREY,
+    accuracy_chart,
+    agreement_chart,
+    curve_chart,
+    depth_chart,
+    difference_chart,
+    layer_heatmap,
+    map_strip,
+    method_chart,
+    prediction_chart,
+    profile_chart,
+)
 from laya.scores import LayerScores
 
 
@@ -103,3 +117,39 @@ def test_a_heatmap_has_one_scale_and_shallow_is_left():
     assert list(cells.x) == [1, 2]
     assert [list(row) for row in cells.text] == [["25%", "75%"], ["100%", ""]]
     assert figure.layout.yaxis.autorange == "reversed"
+
+
+def test_maps_share_one_zero_centred_scale_and_keep_their_orientation():
+    maps = [("block 1 of 2", [[1.0, -3.0], [0.5, 0.0]]), ("block 2 of 2", None)]
+    figure = map_strip("data:image/png;base64,AA==", maps, opacity=0.4, columns=2)
+    first, second = figure.data
+    assert [list(row) for row in first.z] == [[1.0, -3.0], [0.5, 0.0]]  # the first row is the top: y runs downwards
+    assert list(figure.layout.yaxis.range) == [1, 0]
+    assert (first.x0, first.dx, first.y0, first.dy) == (0.25, 0.5, 0.25, 0.5)
+    assert {(trace.zmin, trace.zmax) for trace in figure.data} == {(-3.0, 3.0)}
+    assert (first.opacity, second.opacity) == (0.4, 0)
+    assert [a.text for a in figure.layout.annotations] == ["block 1", "block 2", "no places"]
+    assert [image.yref for image in figure.layout.images] == ["y", "y2"]
+
+
+def test_curves_lie_over_the_band_of_random_orders():
+    band = [(0.9, 0.9, 0.9), (0.2, 0.5, 0.8), (0.1, 0.1, 0.1)]
+    figure = curve_chart([("A", "#112233", [0.9, 0.3, 0.1])], band, measured="M", title="t")
+    high, low, mean, line = figure.data
+    assert (list(high.y), list(low.y), list(mean.y)) == ([0.9, 0.8, 0.1], [0.9, 0.2, 0.1], [0.9, 0.5, 0.1])
+    assert (list(line.x), list(line.y), line.line.color) == ([0, 1, 2], [0.9, 0.3, 0.1], "#112233")
+
+
+def test_profiles_are_densities_on_a_relative_axis():
+    figure = profile_chart([("a", "#0072B2", ["x", "y"], [0.25, 0.75]), ("b", "#D55E00", ["z"], [1.0])])
+    two, one = figure.data
+    assert (list(two.x), list(two.y)) == ([0, 0.5, 1], [0.5, 1.5, 1.5])  # 0.25 over half the axis is 0.5 high
+    assert (list(one.x), list(one.y)) == ([0, 1], [1.0, 1.0])
+
+
+def test_agreement_and_differences_hold_their_values():
+    figure = agreement_chart(["a", "b"], [[1.0, None], [None, 1.0]])
+    assert [list(row) for row in figure.data[0].text] == [["+1.00", "–"], ["–", "+1.00"]]
+    bars_ = difference_chart(["one", "two"], [0.5, -1.0], "cat", "dog").data[0]
+    assert list(bars_.y) == [0.5, -1.0]
+    assert list(bars_.marker.color) == [DIVERGING[-1][1], DIVERGING[0][1]]
