@@ -30,7 +30,7 @@ FLAGS = [
 ]
 
 
-expect.set_options(timeout=30_000)  # a cold start on a small machine
+expect.set_options(timeout=90_000)  # a cold start of the largest model on a small, busy machine
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -96,7 +96,7 @@ def page(request: pytest.FixtureRequest, browser: Browser, url: str) -> Iterator
     size = {"desktop": (1440, 900), "phone": (390, 844)}[request.param]
     theme = {"desktop": "light", "phone": "dark"}[request.param]
     opened = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
-    opened.set_default_timeout(30_000)
+    opened.set_default_timeout(90_000)
     faults: list[str] = []
     outside: list[str] = []
     opened.on("pageerror", lambda error: faults.append(str(error)))

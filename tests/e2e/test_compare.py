@@ -16,6 +16,7 @@ ART = "best-artworks-vit"
 
 
 def open_compare(page: Page, address: str) -> None:
+    expect(page.get_by_role("button", name="Ankle boot")).to_be_visible()  # the app is up
     page.goto(f"{address}/compare?model={ART}&sample=Lines and primaries", wait_until="domcontentloaded")
     expect(page.get_by_text("Prediction:")).to_be_visible()
 
