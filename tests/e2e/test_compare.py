@@ -13,6 +13,10 @@ from laya.images import prepare, read
 from tests.e2e.test_inspect import open_up
 
 ART = "best-artworks-vit"
+STRIP = (
+    "() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data)"
+    ".find(data => data && data.length === 12 && data.every(trace => trace.type === 'heatmap'))"
+)
 
 
 def open_compare(page: Page, address: str) -> None:
@@ -29,12 +33,8 @@ def test_methods_images_and_models(page: Page, url: str):
     trace = trace_image(checkpoint, prepare(read(file.read_bytes()).image, checkpoint.preprocessing).image)
     target = checkpoint.classes[int(trace.logits.argmax())]
     page.get_by_text("Where in the picture, at each depth?").scroll_into_view_if_needed()
-    page.wait_for_selector(".js-plotly-plot .heatmaplayer image", state="attached")
-    drawn = page.evaluate(
-        "() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data)"
-        ".find(data => data.length === 12 && data.every(trace => trace.type === 'heatmap'))"
-        ".map(trace => [trace.z[0][0], trace.z[15][3]])"
-    )
+    page.wait_for_function(f"() => ({STRIP})()")
+    drawn = page.evaluate(f"() => ({STRIP})().map(trace => [trace.z[0][0], trace.z[15][3]])")
     for shown, each in zip(drawn, where(checkpoint, trace, target), strict=True):
         assert shown == pytest.approx([float(each.values[0, 0]), float(each.values[15, 3])], abs=1e-6)
     # What if: a weight is set to 0, and back.
