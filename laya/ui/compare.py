@@ -64,7 +64,7 @@ def methods(desk: Desk, seen: Analysis) -> None:
     with right:
         st.markdown("#### Does the verdict depend on what “removed” means?")
         _removals(desk, seen, result, trace, shown)
-    _curves(desk, result, trace, columns, charts)
+    _curves(desk, seen, result, trace, columns, charts)
     _where(desk, seen, result, trace, charts)
     _total(desk, seen, result)
     left, right = st.columns(2, gap="large")
@@ -126,6 +126,7 @@ def _removals(desk: Desk, seen: Analysis, result: Explanation, trace: analysis.T
 
 def _curves(
     desk: Desk,
+    seen: Analysis,
     result: Explanation,
     trace: analysis.Trace,
     columns: list[LayerScores],
@@ -134,7 +135,7 @@ def _curves(
     st.markdown("#### What happens layer by layer?")
     own, band = state.keep(
         "curves",
-        (id(trace), result.target, result.settings),
+        (seen.key, result.target, result.settings),
         lambda: comparison.curves(desk.checkpoint, trace, result),
     )
     left, right = st.columns(2, gap="large")
