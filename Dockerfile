@@ -13,6 +13,9 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
     PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 
+# Chromium draws the charts that people take away as PNG; without it they get HTML alone.
+RUN apt-get update && apt-get install -y --no-install-recommends chromium && rm -rf /var/lib/apt/lists/*
+
 WORKDIR /app
 
 # Dependencies first: they change less often than the code.

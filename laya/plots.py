@@ -58,7 +58,9 @@ def depth_chart(
             textangle=-90,
             textposition="inside",
             constraintext="none",
-            textfont={"size": 13},
+            textfont={"size": 13, "color": _on(score.colour)},
+            # A clicked bar must not make the others fade: they are still what the chart is about.
+            unselected={"marker": {"opacity": 1}, "textfont": {"color": _on(score.colour)}},
             customdata=list(zip(names, score.values, strict=True)),
             hovertemplate=f"<b>{score.label}</b> ({score.family})<br>%{{customdata[0]}}<br>"
             f"share %{{y:.1%}}<br>raw %{{customdata[1]:.4g}} {score.unit}<extra></extra>",
@@ -132,6 +134,7 @@ def _reference(figure: go.Figure, names: Sequence[str], measured: LayerScores, h
             "color": measured.colour,
             "line": {"color": "#FFFFFF", "width": 2},
         },
+        unselected={"marker": {"opacity": 1}},
         customdata=list(zip(names, measured.values, strict=True)),
         hovertemplate=f"<b>{measured.label}</b> (measured)<br>%{{customdata[0]}}<br>share %{{y:.1%}}<br>"
         f"raw %{{customdata[1]:.4g}} {measured.unit}<extra></extra>",
@@ -376,7 +379,12 @@ def agreement_chart(labels: Sequence[str], ranks: Sequence[Sequence[float | None
 
 
 def map_strip(
-    picture: str, maps: Sequence[tuple[str, Sequence[Sequence[float]] | None]], *, opacity: float, columns: int
+    picture: str,
+    maps: Sequence[tuple[str, Sequence[Sequence[float]] | None]],
+    *,
+    opacity: float,
+    columns: int,
+    aspect: float = 1.0,
 ) -> go.Figure:
     """A map a layer over the picture, one zero-centred colour scale for all: blue speaks for the class, red against it.
 
@@ -386,6 +394,7 @@ def map_strip(
     maps : (layer name, rows of signed values, top row first; None where the layer has no places), shallow to deep.
     opacity : of the maps over the picture, 0 to 1.
     columns : maps in a row.
+    aspect : height of the picture over its width.
     """
     rows = -(-len(maps) // columns)
     figure = make_subplots(
@@ -439,11 +448,14 @@ def map_strip(
             row=row,
             col=column,
         )
+        figure.update_yaxes(scaleanchor=f"x{axis}", scaleratio=aspect, row=row, col=column)
     figure.update_xaxes(range=[0, 1], visible=False, fixedrange=True, constrain="domain")
-    figure.update_yaxes(range=[1, 0], visible=False, fixedrange=True)
+    figure.update_yaxes(range=[1, 0], visible=False, fixedrange=True, constrain="domain")
     figure.update_annotations(font={"size": 12})
     figure.update_layout(
-        height=rows * (205 if columns > 4 else 260), margin={"l": 0, "r": 0, "t": 28, "b": 4}, dragmode=False
+        height=rows * (205 if columns > 4 else 380 if columns == 1 else 260),
+        margin={"l": 0, "r": 0, "t": 28, "b": 4},
+        dragmode=False,
     )
     return figure
 
@@ -517,6 +529,14 @@ def difference_chart(layers: Sequence[str], values: Sequence[float], one: str, o
         )
     figure.update_layout(height=280, margin={"l": 0, "r": 8, "t": 8, "b": 8}, dragmode=False)
     return figure
+
+
+def _on(colour: str) -> str:
+    """Black or white, whichever is easier to read on a colour (WCAG 2, relative luminance)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#FFFFFF"
 
 
 def _wrapped(names: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from laya import plots
-from laya.ui import LayaError, analysis, controls, desk, report, theme
+from laya.ui import LayaError, analysis, controls, desk, places, report, theme
 
 TEACHING = """
 ## At which depth was the decision made?
@@ -40,8 +40,18 @@ with right:
         with answer:
             report.answer(result, checkpoint.model.head.tau)
         depth = plots.depth_chart(result.layers, result.scores, result.measured)
-        st.plotly_chart(depth, key="depth", config=theme.CHART, alt=result.summary())
+        clicked = st.plotly_chart(
+            depth,
+            key="depth",
+            config=theme.CHART,
+            alt=result.summary(),
+            on_select="rerun",
+            selection_mode="points",
+        )
         report.chart_notes(result)
+        layer = report.clicked_layer(clicked, result)
+        if layer is not None:
+            places.at_layer(found, seen, result, layer)
         predictions, agreement = st.columns(2, gap="large")
         with predictions:
             st.markdown("#### Prediction")

@@ -6,8 +6,10 @@ import json
 import zipfile
 
 import plotly.graph_objects as go
+import pytest
+from PIL import Image
 
-from laya.bundle import bundle
+from laya.bundle import bundle, png
 from laya.explanation import explain
 
 
@@ -17,8 +19,15 @@ def test_the_zip_holds_the_same_numbers_and_how_to_make_them_again(checkpoint, n
     data = bundle(result, {"layers": figure}, ["python", "-m", "laya", "explain", "my image.png", "--model", "small"])
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.testzip() is None
-        names = {"README.txt", "explanation.json", "layers.csv", "settings.json", "plotly.min.js", "layers.html"}
-        assert set(archive.namelist()) == names
+        names = {name for name in archive.namelist() if not name.endswith(".png")}
+        assert names == {
+            "README.txt",
+            "explanation.json",
+            "layers.csv",
+            "settings.json",
+            "plotly.min.js",
+            "layers.html",
+        }
         assert json.loads(archive.read("explanation.json")) == json.loads(result.to_json())
         rows = list(csv.DictReader(io.StringIO(archive.read("layers.csv").decode())))
         assert [row["layer"] for row in rows] == list(result.layers)
@@ -32,3 +41,22 @@ def test_the_zip_holds_the_same_numbers_and_how_to_make_them_again(checkpoint, n
         page = archive.read("layers.html").decode()
         assert '<script src="plotly.min.js"' in page.replace(' charset="utf-8"', "")
         assert "42.5" in page
+
+
+def test_charts_are_drawn_as_pictures_where_there_is_a_browser(monkeypatch):
+    figure = go.Figure(go.Bar(x=[1], y=[1], marker_color="#0072B2"), layout={"height": 300})
+    drawn = png({"one": figure, "two": go.Figure()})
+    if not drawn:
+        pytest.skip("no Chrome or Chromium here")
+    assert set(drawn) == {"one", "two"}
+    picture = Image.open(io.BytesIO(drawn["one"])).convert("RGB")
+    assert picture.size == (2000, 600)
+    assert picture.getpixel((1000, 300)) == (0, 0x72, 0xB2)
+
+
+def test_without_a_browser_the_zip_says_so(monkeypatch, checkpoint, noise):
+    monkeypatch.setattr("choreographer.browsers.chromium.Chromium.find_browser", lambda *_, **__: None)
+    data = bundle(explain(checkpoint, noise("L", (8, 8))), {"layers": go.Figure()}, ["laya"])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert not [name for name in archive.namelist() if name.endswith(".png")]
+        assert "no Chrome or Chromium" in archive.read("README.txt").decode()

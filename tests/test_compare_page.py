@@ -55,7 +55,7 @@ def test_methods_agree_as_the_library_says(coat):
 
 
 def test_a_choice_of_methods_is_followed(coat):
-    coat.pills(key=f"methods-{FASHION}").set_value(["Attention α", "Grad-CAM"]).run()
+    coat.pills(key=f"methods-{FASHION}").set_value(["alpha", "grad_cam"]).run()
     assert not coat.exception
     assert "Integrated Gradients</td>" not in texts(coat)
     assert "Grad-CAM</td>" in texts(coat)
@@ -106,3 +106,26 @@ def test_total_effects_are_measured_on_request(coat):
     shown = texts(coat)
     assert "Total effects, from Captum." in shown
     assert "20 steps" in shown
+
+
+def test_a_link_restores_methods_classes_and_settings(coat):
+    coat.pills(key=f"methods-{FASHION}").set_value(["alpha", "grad_cam"]).run()
+    coat.select_slider(key=f"tau-{FASHION}").set_value(5.0).run()
+    coat.slider(key="steps").set_value(30).run()
+    (against,) = [box for box in coat.selectbox if box.label.endswith("against")]
+    against.select_index(2).run()
+    link = {name: value if isinstance(value, str) else value[0] for name, value in coat.query_params.items()}
+    assert {name: link[name] for name in ("methods", "tau", "steps")} == {
+        "methods": "alpha,grad_cam",
+        "tau": "5",
+        "steps": "30",
+    }
+    other = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    for name, value in link.items():
+        other.query_params[name] = value
+    other.run().switch_page("pages/compare.py").run()
+    assert not other.exception
+    assert answer(other) == answer(coat)
+    assert other.pills(key=f"methods-{FASHION}").value == ["alpha", "grad_cam"]
+    (again,) = [box for box in other.selectbox if box.label.endswith("against")]
+    assert again.value == against.value == link["against"]

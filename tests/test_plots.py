@@ -121,7 +121,8 @@ def test_a_heatmap_has_one_scale_and_shallow_is_left():
 
 def test_maps_share_one_zero_centred_scale_and_keep_their_orientation():
     maps = [("block 1 of 2", [[1.0, -3.0], [0.5, 0.0]]), ("block 2 of 2", None)]
-    figure = map_strip("data:image/png;base64,AA==", maps, opacity=0.4, columns=2)
+    figure = map_strip("data:image/png;base64,AA==", maps, opacity=0.4, columns=2, aspect=0.75)
+    assert (figure.layout.yaxis.scaleanchor, figure.layout.yaxis.scaleratio) == ("x", 0.75)  # never stretched
     first, second = figure.data
     assert [list(row) for row in first.z] == [[1.0, -3.0], [0.5, 0.0]]  # the first row is the top: y runs downwards
     assert list(figure.layout.yaxis.range) == [1, 0]

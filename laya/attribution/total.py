@@ -64,7 +64,7 @@ def total_effects(
     layers = model.backbone.layer_modules
     integrated, deltas, cams, maps = [], [], [], []
     with lock, evaluating(model):
-        pixels = IntegratedGradients(model).attribute(x, target=target, n_steps=steps, internal_batch_size=BATCH)
+        pixels = pixel_gradients(model, x, target, steps=steps)
         on_progress("pixels", 1, len(layers) + 1)
         for number, (name, layer) in enumerate(zip(model.layers, layers, strict=True), start=2):
             values, delta = LayerIntegratedGradients(model, layer).attribute(
@@ -76,9 +76,21 @@ def total_effects(
             cams.append(cam)
             maps.append(places)
             on_progress(name, number, len(layers) + 1)
-    return TotalEffects(
-        tuple(integrated), tuple(deltas), tuple(cams), tuple(maps), pixels[0].sum(0).detach().double().cpu().numpy()
-    )
+    return TotalEffects(tuple(integrated), tuple(deltas), tuple(cams), tuple(maps), pixels)
+
+
+def pixel_gradients(
+    model: LayaClassifier, x: Tensor, target: int, *, steps: int, tau: float | None = None
+) -> NDArray[np.float64]:
+    """Captum's Integrated Gradients at the pixels of one image (1, C, H, W), summed over the colours: (H, W), logits.
+
+    The baseline is 0, the mean colour; ``tau`` replaces the head's own temperature.
+    """
+    with evaluating(model):
+        method = IntegratedGradients(lambda images: model.read(model.hidden_states(images), tau=tau).logits)
+        values = method.attribute(x, target=target, n_steps=steps, internal_batch_size=BATCH)
+    places: NDArray[np.float64] = values[0].sum(0).detach().double().cpu().numpy()
+    return places
 
 
 def _grad_cam(

@@ -9,7 +9,7 @@ from PIL import Image
 
 from laya import images
 from laya.attribution import Settings
-from laya.attribution.total import TotalEffects, total_effects
+from laya.attribution.total import TotalEffects, pixel_gradients, total_effects
 from laya.checkpoints import Checkpoint
 from laya.explanation import Explanation, explain_trace, trace_image
 from laya.images import Picture, Prepared
@@ -25,6 +25,7 @@ __all__ = [
     "analyse",
     "analyse_picture",
     "explanation_of",
+    "pixels_of",
     "predicted",
     "total_effects_of",
     "trace_at",
@@ -113,6 +114,15 @@ def total_effects_of(
     """Captum through the whole network for an analysed image."""
     x = images.to_tensor([analysis.prepared.image], checkpoint.preprocessing).to(checkpoint.device)
     return total_effects(checkpoint.model, x, target, steps=steps, on_progress=on_progress)
+
+
+def pixels_of(checkpoint: Checkpoint, analysis: Analysis, target: int, settings: Settings) -> list[list[float]]:
+    """Captum's Integrated Gradients at the pixels of an analysed image: rows of signed values."""
+    x = images.to_tensor([analysis.prepared.image], checkpoint.preprocessing).to(checkpoint.device)
+    values: list[list[float]] = pixel_gradients(
+        checkpoint.model, x, target, steps=settings.steps, tau=settings.tau
+    ).tolist()
+    return values
 
 
 def _thumbnail(image: Image.Image) -> bytes:

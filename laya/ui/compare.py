@@ -1,6 +1,5 @@
 """The views of the page Compare."""
 
-import base64
 import html
 from collections.abc import Callable
 
@@ -12,12 +11,11 @@ from laya import checkpoints, comparison, plots
 from laya.attribution import ATTRIBUTIONS
 from laya.explanation import Explanation
 from laya.scores import LayerScores
-from laya.ui import analysis, controls, report, state, theme
+from laya.ui import analysis, controls, places, report, state, theme
 from laya.ui.analysis import Analysis
 from laya.ui.desk import Desk
 from laya.ui.picker import Choice
 
-COLUMNS = 6  # maps in a row
 OTHER = "#D55E00"  # the second of two things that are compared (Okabe-Ito)
 INTEGRATED, GRAD_CAM = (ATTRIBUTIONS[method].colour for method in ("integrated_gradients", "grad_cam"))
 
@@ -32,14 +30,7 @@ def methods(desk: Desk, seen: Analysis) -> None:
         settings = controls.choose_settings(checkpoint)
     result = analysis.explanation_of(checkpoint, seen, target, settings)
     trace = analysis.trace_at(checkpoint, seen, settings)
-    chosen = st.pills(
-        "Methods",
-        [scores.label for scores in result.scores],
-        selection_mode="multi",
-        default=[scores.label for scores in result.scores],
-        key=f"methods-{checkpoint.name}",
-    )
-    shown = [scores for scores in result.scores if scores.label in chosen] or result.scores
+    shown = _choose_methods(checkpoint.name, result.scores)
     columns = [*shown, result.measured]
     table = comparison.agreement(columns)
     with answer:
@@ -65,7 +56,8 @@ def methods(desk: Desk, seen: Analysis) -> None:
         st.markdown("#### Does the verdict depend on what “removed” means?")
         _removals(desk, seen, result, trace, shown)
     _curves(desk, seen, result, trace, columns, charts)
-    _where(desk, seen, result, trace, charts)
+    st.markdown("#### Where in the picture, at each depth?")
+    charts["places"] = places.strip(desk, seen, result)
     _total(desk, seen, result)
     left, right = st.columns(2, gap="large")
     with left:
@@ -75,6 +67,23 @@ def methods(desk: Desk, seen: Analysis) -> None:
     if checkpoint.model.head.attends:
         _what_if(desk, seen, result, trace)
     report.take_away(result, charts, desk.recipe)
+
+
+def _choose_methods(model: str, scores: list[LayerScores]) -> list[LayerScores]:
+    """The methods to show; all of them where none is chosen."""
+    asked = (state.asked("methods") or "").split(",")
+    labels = {each.method: each.label for each in scores}
+    chosen = st.pills(
+        "Methods",
+        list(labels),
+        format_func=labels.__getitem__,
+        selection_mode="multi",
+        default=[method for method in labels if method in asked] or list(labels),
+        key=f"methods-{model}",
+    )
+    shown = [each for each in scores if each.method in chosen] or scores
+    state.tell("methods", None if len(shown) == len(scores) else ",".join(each.method for each in shown))
+    return shown
 
 
 def _verdict(result: Explanation, shown: list[LayerScores], table: dict[tuple[str, str], comparison.Agreement]) -> None:
@@ -154,31 +163,6 @@ def _curves(
     )
 
 
-def _where(
-    desk: Desk, seen: Analysis, result: Explanation, trace: analysis.Trace, charts: dict[str, go.Figure]
-) -> None:
-    st.markdown("#### Where in the picture, at each depth?")
-    maps = comparison.where(desk.checkpoint, trace, result.target_name)
-    if all(each.values is None for each in maps):
-        theme.note(
-            "This network reads the picture as one long vector, so its layers have no places: there is no map of depth "
-            "by place to show."
-        )
-        return
-    opacity = st.slider("Strength of the maps over the picture", 0.0, 1.0, 0.65, 0.05, key="opacity")
-    picture = f"data:image/png;base64,{base64.b64encode(seen.thumbnails[1]).decode()}"
-    strip = [(each.layer, None if each.values is None else each.values.tolist()) for each in maps]
-    charts["places"] = plots.map_strip(picture, strip, opacity=opacity, columns=min(COLUMNS, len(strip)))
-    st.plotly_chart(charts["places"], key="where", config=theme.CHART)
-    placeless = sum(abs(each.placeless) for each in maps)
-    theme.note(
-        f"Exact, without gradients: blue places speak for “{html.escape(result.target_name)}”, red ones against it, "
-        "all on one scale; each map sums to the part of the layer’s contribution that has a place. What has none (a "
-        f"class token, constants of the head) makes up {placeless:.2f} logits in all. A place of a deep layer has "
-        "seen its surroundings, too."
-    )
-
-
 STEPS = 20  # of Integrated Gradients through the whole network
 
 
@@ -222,33 +206,30 @@ def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
             "Total effects, from Captum. The diamonds are the measured <em>direct</em> effects, which these need not "
             f"follow. {STEPS} steps; Integrated Gradients misses its sum by {worst:.2g} logits at most."
         )
-        picture = f"data:image/png;base64,{base64.b64encode(seen.thumbnails[1]).decode()}"
         maps = [
             (name, None if each is None else each.tolist())
             for name, each in zip(result.layers, total.maps, strict=True)
         ]
         if any(each is not None for _, each in maps):
             st.markdown("##### Grad-CAM at each layer, through the whole network")
-            st.plotly_chart(
-                plots.map_strip(picture, maps, opacity=0.65, columns=min(COLUMNS, len(maps))),
-                key="total-maps",
-                config=theme.CHART,
-            )
+            with st.container(key="strip-total"):
+                places.draw(maps, seen, "total-maps", opacity=0.65)
         st.markdown("##### Integrated Gradients at the pixels")
         with st.container(width=320):
-            st.plotly_chart(
-                plots.map_strip(picture, [("pixels", total.pixels.tolist())], opacity=0.75, columns=1),
-                key="pixels",
-                config=theme.CHART,
-            )
+            places.draw([("pixels", total.pixels.tolist())], seen, "pixels", opacity=0.75)
 
 
 def _against(desk: Desk, result: Explanation, trace: analysis.Trace) -> None:
     st.markdown("#### Which layers tell two classes apart?")
     others = [name for name, _ in result.predictions if name != result.target_name]
+    asked = state.asked("against")
     other = st.selectbox(
-        f"“{result.target_name}” against", others, key=f"against-{desk.checkpoint.name}-{result.target_name}"
+        f"“{result.target_name}” against",
+        others,
+        index=others.index(asked) if asked in others else 0,
+        key=f"against-{desk.checkpoint.name}-{result.target_name}",
     )
+    state.tell("against", None if other == others[0] else other)
     values = comparison.against(desk.checkpoint, trace, result.target_name, other)
     st.plotly_chart(
         plots.difference_chart(result.layers, values, result.target_name, other), key="against", config=theme.CHART
@@ -322,7 +303,10 @@ def two_images(desk: Desk, seen: Analysis) -> None:
     checkpoint = desk.checkpoint
     answer = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        change = st.selectbox("The other image", [*CHANGES, "another file"], key="change")
+        kinds = [*CHANGES, "another file"]
+        asked = state.asked("change")
+        change = st.selectbox("The other image", kinds, index=kinds.index(asked) if asked in kinds else 0, key="change")
+        state.tell("change", None if change == kinds[0] else change)
         target = controls.choose_target(checkpoint, analysis.predicted(checkpoint, seen), seen.key)
         settings = controls.choose_settings(checkpoint)
     if change == "another file":
@@ -391,9 +375,15 @@ def two_models(desk: Desk, seen: Analysis) -> None:
         st.info("There is only one model here; train another to compare with.")
         return
     answer = st.container()
+    names, asked = list(entries), state.asked("other")
     name = st.selectbox(
-        "The other model", list(entries), format_func=lambda key: entries[key].title or key, key="other-model"
+        "The other model",
+        names,
+        index=names.index(asked) if asked in names else 0,
+        format_func=lambda key: entries[key].title or key,
+        key="other-model",
     )
+    state.tell("other", None if name == names[0] else name)
     model = state.checkpoint(entries[name])
     other = analysis.analyse(model, desk.choice, recipe=desk.recipe, slot="other-model")
     results = [

@@ -10,6 +10,7 @@ from laya.heads import REMOVALS
 from laya.ui import state, theme
 
 TEMPERATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
+STEPS = Settings().steps
 
 
 def choose_checkpoint() -> Summary | None:
@@ -75,14 +76,26 @@ def choose_settings(checkpoint: Checkpoint) -> Settings:
         own = checkpoint.model.head.tau
         tau = None
         if checkpoint.model.head.attends:
+            temperatures = sorted({*TEMPERATURES, own})
+            asked = state.asked("tau")
             tau = st.select_slider(
                 f"Temperature τ (the model's own: {own:g})",
-                sorted({*TEMPERATURES, own}),
-                value=own,
+                temperatures,
+                value=next((value for value in temperatures if f"{value:g}" == asked), own),
                 key=f"tau-{checkpoint.name}",
                 help=TERMS["tau"],
             )
-        steps = st.slider("Steps of Integrated Gradients", 10, 200, 50, 10, key="steps", help=TERMS["steps"])
+        asked = state.asked("steps")
+        steps = st.slider(
+            "Steps of Integrated Gradients",
+            *(10, 200),
+            next((steps for steps in range(10, 201, 10) if str(steps) == asked), STEPS),
+            10,
+            key="steps",
+            help=TERMS["steps"],
+        )
+    state.tell("tau", None if tau == own or tau is None else f"{tau:g}")
+    state.tell("steps", None if steps == STEPS else str(steps))
     return Settings(tau=None if tau == own else tau, removal=removal or meanings[0], steps=steps)
 
 

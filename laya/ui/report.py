@@ -4,6 +4,7 @@ import dataclasses
 import html
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -41,11 +42,18 @@ def chart_notes(result: Explanation) -> None:
         f"Bars: {theme.term('share', 'share of each method’s total')}. ◆ "
         f"{theme.term('measured', 'measured')}: what removing the layer "
         f"({theme.term(result.settings.removal)}) really costs. A method is right where its bars follow the "
-        f"diamonds. All are {theme.term('direct effect', 'direct effects')}."
+        f"diamonds. All are {theme.term('direct effect', 'direct effects')}. Click a bar to see where in the picture."
     )
     empty = [scores.label for scores in (*result.scores, result.measured) if not any(scores.values)]
     if empty:
         st.info(theme.plain(f"No evidence for “{result.target_name}” at any layer: {', '.join(empty)}."))
+
+
+def clicked_layer(event: Any, result: Explanation) -> int | None:
+    """The layer whose bar was clicked in the hero chart, counted from 0; None where none was."""
+    points = event["selection"]["points"]
+    layer = round(points[0]["x"]) if points else -1
+    return layer if 0 <= layer < len(result.layers) else None
 
 
 def faithfulness(result: Explanation) -> None:

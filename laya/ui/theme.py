@@ -53,6 +53,8 @@ _STYLE = """<style>
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.8rem 1rem 1.5rem; }
   .laya-verdict { font-size: 1.12rem; }
+  [class*="st-key-strip"] { overflow-x: auto; }
+  [class*="st-key-strip"] > div { min-width: 44rem; }
   .st-key-samples-large [class*="st-key-sample-"] button { width: 4.9rem; }
   .st-key-samples-large [class*="st-key-sample-"] button p { font-size: .72rem; }
   .st-key-samples-large [class*="st-key-sample-"] button img { height: 52px !important; width: 52px; }

@@ -1,6 +1,9 @@
 """A person puts things side by side."""
 
+import json
 import re
+import zipfile
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,7 +11,7 @@ from playwright.sync_api import Page, expect
 from laya import checkpoints
 from laya.checkpoints import load
 from laya.comparison import where
-from laya.explanation import trace_image
+from laya.explanation import explain, trace_image
 from laya.images import prepare, read
 from tests.e2e.test_inspect import open_up
 
@@ -47,3 +50,34 @@ def test_methods_images_and_models(page: Page, url: str):
     page.get_by_role("radio", name="Models").click()
     expect(page.get_by_text("equal areas are equal shares")).to_be_visible()
     expect(page).to_have_url(re.compile("view=Models"))
+
+
+def test_total_effects_run_and_can_be_stopped(page: Page, url: str):
+    open_compare(page, url)
+    open_up(page, page.get_by_text("Total effects: what a layer passes on"))
+    expect(page.get_by_text(re.compile(r"takes about \d+ s"))).to_be_visible()
+    page.get_by_role("button", name="Measure the total effects").click()
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Measure the total effects")).to_be_visible()
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+
+
+def test_the_bundle_holds_what_the_page_shows(page: Page, url: str):
+    expect(page.get_by_role("button", name="Ankle boot")).to_be_visible()
+    page.goto(f"{url}/compare?model=fashion-mnist-mlp&sample=Coat", wait_until="domcontentloaded")
+    expect(page.get_by_text("Prediction:")).to_be_visible()
+    button = page.get_by_role("button", name="Take it away (zip)")
+    button.scroll_into_view_if_needed()
+    with page.expect_download() as waiting:
+        button.click()
+    with zipfile.ZipFile(waiting.value.path()) as archive:
+        told = json.loads(archive.read("explanation.json"))
+        names = {Path(name).stem for name in archive.namelist() if name.endswith(".png")}
+        assert names == {Path(name).stem for name in archive.namelist() if name.endswith(".html")}
+        assert archive.read("depth.png").startswith(b"\x89PNG")
+    result = explain(load("fashion-mnist-mlp"), checkpoints.samples("fashion-mnist-mlp")["Coat"])
+    assert told["target"] == result.target_name
+    assert told["attributions"] == {
+        method: pytest.approx(list(values), abs=1e-6) for method, values in result.attributions.items()
+    }

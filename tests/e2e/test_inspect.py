@@ -134,3 +134,22 @@ def test_removing_the_upload_clears_the_page(page: Page):
     page.get_by_role("button", name="Remove x.png").click()
     expect(page.get_by_role("heading", name="At which depth was the decision made?")).to_be_visible()
     expect(page.locator(".laya-verdict")).to_have_count(0)
+
+
+def test_a_click_on_a_bar_shows_where(page: Page, url: str):
+    art = "best-artworks-vit"
+    expect(page.get_by_role("button", name="Ankle boot")).to_be_visible()
+    page.goto(f"{url}/?model={art}&sample=Lines and primaries", wait_until="domcontentloaded")
+    result = explain(load(art), checkpoints.samples(art)["Lines and primaries"])
+    expect_answer(page, result)
+    alpha = result.attributions["alpha"]
+    tallest = alpha.index(max(alpha))
+    page.wait_for_selector(".js-plotly-plot .bars path", state="attached")
+    page.locator(".js-plotly-plot .bars").first.locator("path").nth(tallest).click(force=True)
+    expect(page.get_by_role("heading", name=f"Where in the picture? Layer {tallest + 1}")).to_be_visible()
+    expect(page.get_by_text(f"{result.attributions['contribution'][tallest]:+.2f} logits")).to_be_visible()
+    # The other layers do not fade when one is clicked.
+    faded = page.locator(".js-plotly-plot .bars path").evaluate_all(
+        "bars => bars.filter(bar => Number(getComputedStyle(bar).opacity) < 1).length"
+    )
+    assert faded == 0
