@@ -3,6 +3,7 @@
     <name>/model.safetensors   weights; those of the head alone where config.json names a file of backbone weights
     <name>/config.json         architecture, preprocessing, class names, recipe, the weights' SHA-256
     <name>/metrics.json        what ``evaluate`` measured on the test set
+    <name>/profiles.json       class-average depth profiles over the test set
     <name>/evidence.json       all heads on the same task, several seeds each, if that was measured
     <name>/README.md           the model card
     <name>/samples/            pictures to try, if there are any
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from laya.model import LayaClassifier
 
 WEIGHTS, CONFIG, METRICS, CARD = "model.safetensors", "config.json", "metrics.json", "README.md"
-EVIDENCE = "evidence.json"
+EVIDENCE, PROFILES = "evidence.json", "profiles.json"
 BACKBONES = "backbones"
 FORMAT = 1
 
@@ -157,7 +158,16 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 def read_metrics(folder: Path) -> dict[str, Any]:
     """The metrics.json of a checkpoint folder; an empty dict where there is none, or one of other weights."""
-    measured = _json(folder, METRICS) if (folder / METRICS).is_file() else {}
+    return _of_these_weights(folder, METRICS)
+
+
+def read_profiles(folder: Path) -> dict[str, Any]:
+    """The profiles.json of a checkpoint folder; an empty dict where there is none, or one of other weights."""
+    return _of_these_weights(folder, PROFILES)
+
+
+def _of_these_weights(folder: Path, name: str) -> dict[str, Any]:
+    measured = _json(folder, name) if (folder / name).is_file() else {}
     return measured if measured.get("weights_sha256") == read_config(folder)["weights_sha256"] else {}
 
 
@@ -318,9 +328,9 @@ def _shared(folder: Path, named: Any, backbone: "Backbone") -> "dict[str, torch.
     return {f"{path}.{key}": tensor for key, tensor in tensors.items()}
 
 
-def write_json(file: Path, value: Any) -> None:
+def write_json(file: Path, value: Any, *, indent: int | None = 2) -> None:
     """Write JSON atomically; NaN and infinity are refused."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     write(file, (text + "\n").encode())
 
 

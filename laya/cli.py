@@ -130,10 +130,7 @@ def evaluate(
             on_progress=on_progress,
             on_skip=skipped.append,
         )
-    for source in skipped:
-        errors.print(f"skipped {source}", highlight=False, markup=False)
-    if skipped:
-        errors.print(f"{len(skipped)} unreadable files were left out.", highlight=False)
+    _tell_skipped(skipped)
     if as_json:
         _print(result)
         return
@@ -149,6 +146,40 @@ def evaluate(
         rank, deletion = Interval(**row["spearman"]), Interval(**row["deletion_at_1"], n=result["n"])
         table.add_row(method, str(rank), f"{rank.n:,}", str(deletion))
     console.print(table)
+
+
+@app.command()
+def profile(
+    model: Model,
+    data: Data,
+    as_json: Json = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the JSON to a file; the app reads profiles.json in the checkpoint.")
+    ] = None,
+) -> None:
+    """Average what each layer counts, class by class; an interrupted run goes on where it stopped."""
+    from laya import checkpoints, profiles
+    from laya.datasets import KNOWN, open_dataset
+
+    checkpoint, pictures = checkpoints.load(model), open_dataset(data)
+    skipped: list[str] = []
+    with _progress() as on_progress:
+        result = profiles.build(checkpoint, pictures, on_progress=on_progress, on_skip=skipped.append)
+    result |= {"data": data if data in KNOWN else pictures.name, "split": pictures.split}
+    _tell_skipped(skipped)
+    if out is not None:
+        checkpoints.write_json(out, result, indent=None)
+    if as_json:
+        _print(result)
+        return
+    named = {"all": result["overall"]} | {name: each["all"] for name, each in result["classes"].items()}
+    what = "alpha" if result["overall"]["alpha_mean"] else "contribution"
+    table = _table("class", "images", *result["layers"], caption=f"mean {what}")
+    for name, each in named.items():
+        values = each[f"{what}_mean"]
+        cells = [f"{value:.3f}" for value in values] if values else ["no samples", *[""] * (len(result["layers"]) - 1)]
+        table.add_row(escape(name), f"{each['n']:,}", *cells)
+    Console().print(table)
 
 
 @app.command()
@@ -270,6 +301,13 @@ def main() -> None:
 def _fail(message: str, status: int = 2) -> None:
     print(f"laya: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(status)
+
+
+def _tell_skipped(skipped: list[str]) -> None:
+    for source in skipped:
+        errors.print(f"skipped {source}", highlight=False, markup=False)
+    if skipped:
+        errors.print(f"{len(skipped)} unreadable files were left out.", highlight=False)
 
 
 def _print(value: Any) -> None:

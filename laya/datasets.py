@@ -2,12 +2,16 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +28,8 @@ from laya.images import Preprocessing
 Split = Literal["train", "val", "test"]
 DEBIAN = Path("/usr/share/datasets")
 PROJECT = Path(__file__).parent.parent
+ZIP_FILES = 5000  # most files in an archive
+ZIP_BYTES = 200 * 2**20  # most bytes of an archive
 
 
 @dataclass(frozen=True)
@@ -70,10 +76,11 @@ class ImageSet:
             total.update(len(data).to_bytes(8, "little") + data)
         return total.hexdigest()
 
-    def matched_to(self, classes: Sequence[str]) -> "ImageSet":
+    def matched_to(self, classes: Sequence[str], *, partly: bool = False) -> "ImageSet":
         """The same pictures, labelled in a checkpoint's class order.
 
-        A name matches itself, or else the one that differs from it in case and punctuation alone.
+        A name matches itself, or else the one that differs from it in case and punctuation alone. With ``partly`` the
+        data may lack classes.
 
         Raises
         ------
@@ -95,7 +102,7 @@ class ImageSet:
             raise LayaError(
                 f"The model does not know the class {', '.join(map(repr, surplus))}; it knows {', '.join(classes)}."
             )
-        if missing:
+        if missing and not partly:
             raise LayaError(
                 f"The data has no class {', '.join(map(repr, missing))}; if there are no pictures of it, "
                 "add an empty folder of that name."
@@ -257,6 +264,65 @@ def _class_names(schema: Any) -> list[str]:
         return [str(name) for name in json.loads(words[b"huggingface"])["info"]["features"]["label"]["names"]]
     except (KeyError, TypeError, ValueError):
         return []
+
+
+def open_zip(data: bytes, name: str) -> ImageSet:
+    """A zip archive of pictures with one folder a class; nothing of it is ever unpacked to disk.
+
+    Folders around the class folders, hidden files and macOS's own entries do not count.
+
+    Raises
+    ------
+    LayaError
+        Not a zip, encrypted, no pictures in class folders, or more than :data:`ZIP_FILES` files.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
+        raise LayaError(f"{name!r} is not a zip archive, or it is damaged; pack it again.") from error
+    entries = [
+        entry
+        for entry in entries
+        if not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(entry.filename).parts)
+    ]
+    if len(entries) > ZIP_FILES:
+        raise LayaError(f"{name!r} holds {len(entries):,} files, more than the limit of {ZIP_FILES:,}; pack fewer.")
+    if any(entry.flag_bits & 1 for entry in entries):
+        raise LayaError(f"{name!r} is locked with a password; pack it without one.")
+    entries = [entry for entry in entries if len(PurePosixPath(entry.filename).parts) > 1]
+    if not entries:
+        raise LayaError(f"{name!r} has no folders with pictures; put those of each class into a folder of its name.")
+    entries.sort(key=lambda entry: entry.filename)
+    names = [PurePosixPath(entry.filename).parent.name for entry in entries]
+    classes = tuple(sorted(set(names)))
+
+    def raw(index: int) -> bytes:
+        try:
+            with archive.open(entries[index]) as stream:
+                return stream.read(images.MAX_BYTES + 1)  # what a header says of the size need not be true
+        except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, RuntimeError, zlib.error) as error:
+            raise LayaError("The file is damaged in the archive.") from error
+
+    return ImageSet(
+        name=PurePosixPath(name).stem,
+        classes=classes,
+        labels=np.array([classes.index(each) for each in names], dtype=np.int64),
+        raw=raw,
+        sources=["/".join(PurePosixPath(entry.filename).parts[-2:]) for entry in entries],
+    )
+
+
+def offered() -> dict[str, Path]:
+    """Image folders and parquet files that whoever runs this offers to others: those directly in LAYA_DATA, by name."""
+    given = os.environ.get("LAYA_DATA")
+    if not given or not Path(given).is_dir():
+        return {}
+    return {
+        child.name: child
+        for child in sorted(Path(given).iterdir())
+        if not child.name.startswith(".") and ((child.is_dir() and _children(child)) or child.suffix == ".parquet")
+    }
 
 
 class _VisibleFolder(ImageFolder):  # type: ignore[misc]  # torchvision ships no types

@@ -269,13 +269,15 @@ def mutual_information(alpha: Floats) -> float:
     alpha : (N, L), rows sum to 1.
     """
 
-    def entropy(p: Floats) -> Floats:
-        terms = np.zeros_like(p)
-        np.log(p, out=terms, where=p > 0)
-        total: Floats = -(p * terms).sum(-1)
-        return total
-
     return max(0.0, float(entropy(alpha.mean(0)) - entropy(alpha).mean()))
+
+
+def entropy(alpha: Floats) -> Floats:
+    """Shannon entropy of distributions over the layers (..., L), in nats: (...,)."""
+    terms = np.zeros_like(alpha)
+    np.log(alpha, out=terms, where=alpha > 0)
+    total: Floats = -(alpha * terms).sum(-1)
+    return total
 
 
 def _numpy(tensor: torch.Tensor) -> Floats:

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from PIL import ImageOps
 
-from laya import images
+from laya import images, rows
 from laya.backbones import Backbone
-from laya.checkpoints import write_json
 from laya.datasets import ImageSet, cache
 from laya.device import pick_device
 from laya.errors import LayaError
@@ -52,16 +50,13 @@ def hidden_states(
     """
     file = cache() / "hidden" / f"{_key(backbone, data, preprocessing, mirrored)}.npy"
     if not file.exists():
-        try:
-            _compute(file, backbone, data, preprocessing, mirrored, on_progress)
-        except OSError as error:
-            raise LayaError(f"The cache of hidden states cannot be written: {error.strerror or error}.") from error
-    return np.load(file, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+        _compute(file, backbone, data, preprocessing, mirrored, on_progress)
+    return rows.read(file)
 
 
-def split(rows: NDArray[np.float32], widths: tuple[int, ...]) -> list[torch.Tensor]:
-    """Rows (B, d_1 + ... + d_L) to the L hidden states (B, d_i)."""
-    return list(torch.split(torch.from_numpy(np.array(rows)), list(widths), dim=1))
+def split(states: NDArray[np.float32], widths: tuple[int, ...]) -> list[torch.Tensor]:
+    """States (B, d_1 + ... + d_L), side by side, to the L hidden states (B, d_i)."""
+    return list(torch.split(torch.from_numpy(np.array(states)), list(widths), dim=1))
 
 
 def _compute(
@@ -72,21 +67,11 @@ def _compute(
     mirrored: bool,
     on_progress: OnProgress,
 ) -> None:
-    """Fill the file; rows and a count of them are written as it goes, under another name until all are there."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial, counter = file.with_suffix(".partial.npy"), file.with_suffix(".json")
-    shape = (len(data), sum(backbone.widths))
-    try:
-        begin = int(json.loads(counter.read_text())["done"])
-        rows = np.load(partial, mmap_mode="r+", allow_pickle=False)
-        if rows.shape != shape or not 0 <= begin <= len(data):
-            raise ValueError(rows.shape)
-    except (OSError, ValueError, KeyError, TypeError):
-        begin, rows = 0, open_memmap(partial, mode="w+", dtype=np.float32, shape=shape)
+    table = rows.Rows(file, (len(data), sum(backbone.widths)))
     device = pick_device()
     backbone = backbone.to(device)
     with evaluating(backbone), torch.no_grad():
-        for start in range(begin, len(data), BATCH):
+        for start in range(table.done, len(data), BATCH):
             pictures = []
             for index in range(start, min(start + BATCH, len(data))):
                 try:
@@ -96,12 +81,10 @@ def _compute(
                 pictures.append(ImageOps.mirror(picture) if mirrored else picture)
             activations = backbone(images.to_tensor(pictures, preprocessing).to(device))
             hidden = torch.cat([backbone.pool(activation) for activation in activations], dim=1)
-            rows[start : start + len(pictures)] = hidden.cpu().numpy()
-            rows.flush()
-            write_json(counter, {"done": start + len(pictures)})
+            table.array[start : start + len(pictures)] = hidden.cpu().numpy()
+            table.advance(start + len(pictures))
             on_progress("reading hidden states", start + len(pictures), len(data))
-    partial.replace(file)
-    counter.unlink(missing_ok=True)
+    table.finish()
 
 
 def _key(backbone: Backbone, data: ImageSet, preprocessing: Preprocessing, mirrored: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from laya import checkpoints
+from laya import checkpoints, profiles
 from laya.backbones import build_backbone
 from laya.cards import model_card
 from laya.datasets import KNOWN, ImageSet, open_dataset, splits
@@ -92,6 +92,9 @@ def run(
         "training": history,
     }
     checkpoints.write_json(out / checkpoints.METRICS, metrics)
+    depth = profiles.build(checkpoint, test, kept=False, cached=config.frozen, on_progress=on_progress)
+    depth |= {"data": config.data, "split": metrics["split"]}
+    checkpoints.write_json(out / checkpoints.PROFILES, depth, indent=None)
     card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=machine())
     checkpoints.write(out / checkpoints.CARD, card.encode())
     state.unlink(missing_ok=True)

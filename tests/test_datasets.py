@@ -1,9 +1,11 @@
 """Image folders, class matching (H17), and where Fashion-MNIST is found."""
 
 import gzip
+import io
 import json
 import shutil
 import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from PIL import Image
 from pyarrow import parquet
 
 from laya import datasets
-from laya.datasets import batches, open_dataset, splits
+from laya.datasets import batches, open_dataset, open_zip, splits
 from laya.errors import LayaError
 from laya.images import Preprocessing
 from tests.conftest import encode
@@ -246,3 +248,89 @@ def test_two_sets_follow_each_other(folder):
     assert both.labels[-2:].tolist() == [data.labels[3], data.labels[0]]
     assert both.raw(15) == data.raw(3)
     assert both.sources[16] == data.sources[0]
+
+
+# --- a zip of pictures ------------------------------------------------------------------------------------------------
+
+
+def pack(files: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def picture(value: int) -> bytes:
+    return encode(Image.new("L", (9, 9), value))
+
+
+def test_a_zip_has_its_folders_as_classes():
+    data = open_zip(
+        pack(
+            {
+                "mine/dog/b.png": picture(2),
+                "mine/cat/a.png": picture(1),
+                "mine/dog/c.png": b"no picture",
+                "__MACOSX/mine/dog/._b.png": b"x",
+                "mine/.DS_Store": b"x",
+                "mine/dog/.hidden.png": b"x",
+            }
+        ),
+        "mine.zip",
+    )
+    assert (data.name, data.classes) == ("mine", ("cat", "dog"))
+    assert data.labels.tolist() == [0, 1, 1]
+    assert list(data.sources) == ["cat/a.png", "dog/b.png", "dog/c.png"]
+    assert data.load(1).getpixel((0, 0)) == (2, 2, 2)
+    with pytest.raises(LayaError, match="cannot be read here"):
+        data.load(2)
+
+
+def test_a_zip_never_reaches_the_disk_and_cannot_swell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    data = open_zip(pack({"../../cat/x.png": picture(1), "/cat/y.png": picture(1)}), "a.zip")
+    assert data.load(0).size == (9, 9)
+    assert not list(tmp_path.iterdir())
+    swollen = open_zip(pack({"cat/bomb.png": bytes(60 * 2**20)}), "a.zip")
+    with pytest.raises(LayaError, match="more than the limit"):
+        swollen.load(0)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a zip archive"),
+        (b"PK\x03\x04 and then nothing", "not a zip archive"),
+        (pack({}), "no folders with pictures"),
+        (pack({"loose.png": b"x"}), "no folders with pictures"),
+    ],
+)
+def test_a_useless_zip_is_refused_in_a_sentence(content, message):
+    with pytest.raises(LayaError, match=message):
+        open_zip(content, "my.zip")
+
+
+def test_too_many_files_are_refused(monkeypatch):
+    monkeypatch.setattr(datasets, "ZIP_FILES", 2)
+    with pytest.raises(LayaError, match="holds 3 files, more than the limit of 2"):
+        open_zip(pack({f"cat/{i}.png": b"x" for i in range(3)}), "my.zip")
+
+
+def test_a_damaged_entry_is_told_and_the_others_stay():
+    data = pack({"cat/a.png": picture(1), "cat/b.png": picture(2)})
+    start = data.index(b"cat/a.png") + len("cat/a.png")
+    broken = open_zip(data[: start + 5] + bytes([data[start + 5] ^ 255]) + data[start + 6 :], "my.zip")
+    with pytest.raises(LayaError, match="damaged"):
+        broken.load(0)
+    assert broken.load(1).getpixel((0, 0)) == (2, 2, 2)
+
+
+def test_only_what_lies_in_the_data_folder_is_offered(folder, tmp_path, monkeypatch):
+    monkeypatch.delenv("LAYA_DATA", raising=False)
+    assert datasets.offered() == {}
+    (tmp_path / "empty").mkdir()
+    (tmp_path / ".secret" / "a").mkdir(parents=True)
+    (tmp_path / "notes.txt").write_text("x")
+    monkeypatch.setenv("LAYA_DATA", str(tmp_path))
+    assert list(datasets.offered()) == ["pictures"]
