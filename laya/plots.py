@@ -11,6 +11,8 @@ from laya.scores import LayerScores
 FEW = 6  # up to so many layers stand as groups of bars on one axis; more become a row a method
 GREY = "#8A93A3"
 ACCENT = "#0072B2"
+OTHER = "#D55E00"  # the second of two things that are compared (Okabe-Ito)
+INK = "#1F2430"
 DIVERGING = [(0, "#B2182B"), (0.25, "#F4A582"), (0.5, "#F7F7F7"), (0.75, "#92C5DE"), (1, "#2166AC")]  # ColorBrewer RdBu
 
 
@@ -253,39 +255,169 @@ def method_chart(
     return figure
 
 
-def layer_heatmap(layers: Sequence[str], rows: Sequence[tuple[str, Sequence[float]]], *, short: bool) -> go.Figure:
-    """Shares of the layers, a row for each thing: darker is more, one scale for all.
+def layer_heatmap(
+    layers: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[float] | None]],
+    *,
+    short: bool,
+    signed: bool = False,
+    unit: str = "",
+    clickable: bool = False,
+) -> go.Figure:
+    """One number a layer, a row for each thing, one scale for all: darker is more; signed: blue above 0, red below.
 
     Parameters
     ----------
     layers : L names, shallow to deep.
-    rows : (name, L shares in [0, 1]), from top to bottom.
+    rows : (name, L values, or None for an empty row), from top to bottom.
     short : number the layers on the axis; the names show when the pointer rests on a cell.
+    signed : the values may be negative.
+    unit : of the values, such as ``logits``; without one they are shares in [0, 1].
+    clickable : a click on a cell selects the row's name, as the point's customdata.
     """
     names = [html.escape(layer) for layer in layers]
-    values = [list(shares) for _, shares in rows]
-    top = max(max(row) for row in values)
+    labels = [html.escape(name) for name, _ in rows]
+    columns = [str(i) for i in range(1, len(layers) + 1)] if short else _wrapped(names)
+    values = [[None] * len(layers) if each is None else list(each) for _, each in rows]
+    top = max((abs(value) for row in values for value in row if value is not None), default=0.0) or 1.0
+    shares = [(0, "#F4F6FA"), (0.25, "#A9CDE8"), (0.6, "#2E7FBF"), (1, "#08315C")]
+
+    def told(value: float | None, digits: int) -> str:
+        if value is None:
+            return ""
+        if unit:
+            return f"{value:+z.{digits}f}"
+        return f"{value:+z.{digits - 1}%}" if signed else f"{value:.{digits - 1}%}"
+
+    hover = f"%{{hovertext}} {unit}" if unit else "%{hovertext}"
     figure = go.Figure(
         go.Heatmap(
             z=values,
-            x=list(range(1, len(layers) + 1)) if short else _wrapped(names),
-            y=[html.escape(name) for name, _ in rows],
-            zmin=0,
+            x=columns,
+            y=labels,
+            zmin=-top if signed else 0,
             zmax=top,
-            colorscale=[(0, "#F4F6FA"), (0.25, "#A9CDE8"), (0.6, "#2E7FBF"), (1, "#08315C")],
+            colorscale=DIVERGING if signed else shares,
             xgap=2,
             ygap=2,
             customdata=[names] * len(rows),
-            hovertemplate="<b>%{y}</b><br>%{customdata}<br>%{z:.1%}<extra></extra>",
-            text=[[f"{value:.0%}" if value >= 0.005 else "" for value in row] for row in values],
+            hovertext=[[told(value, 3 if unit else 2) for value in row] for row in values],
+            hovertemplate=f"<b>%{{y}}</b><br>%{{customdata}}<br>{hover}<extra></extra>",
+            # What would round to nothing stays blank: the eye finds the layers that count.
+            text=[["" if value is None or abs(value) < 0.005 else told(value, 1) for value in row] for row in values],
             texttemplate="%{text}",
             textfont={"size": 11 if len(layers) <= FEW else 9},
             showscale=False,
         )
     )
-    figure.update_xaxes(side="top", type="category", showgrid=False, fixedrange=True)
-    figure.update_yaxes(autorange="reversed", ticklabelstandoff=8, showgrid=False, fixedrange=True)
-    figure.update_layout(height=50 + 26 * len(rows), margin={"l": 0, "r": 4, "t": 40, "b": 4}, dragmode=False)
+    if clickable:  # Plotly selects points, never cells: an unseen point lies on each
+        figure.add_scatter(
+            x=[column for _ in rows for column in columns],
+            y=[label for label in labels for _ in columns],
+            customdata=[name for name, _ in rows for _ in columns],
+            mode="markers",
+            marker={"symbol": "square", "size": 24, "opacity": 0},
+            selected={"marker": {"opacity": 0}},
+            unselected={"marker": {"opacity": 0}},
+            hovertext=[
+                f"<b>{label}</b><br>{name}<br>{told(value, 3 if unit else 2)} {unit}"
+                for label, row in zip(labels, values, strict=True)
+                for name, value in zip(names, row, strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    # Ranges by hand: the unseen points would have the axes leave room for their size.
+    figure.update_xaxes(
+        side="top", type="category", range=[-0.5, len(layers) - 0.5], showgrid=False, zeroline=False, fixedrange=True
+    )
+    figure.update_yaxes(
+        type="category",
+        range=[len(rows) - 0.5, -0.5],
+        ticklabelstandoff=8,
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+    )
+    figure.update_layout(
+        height=50 + 26 * len(rows), margin={"l": 0, "r": 4, "t": 40, "b": 4}, dragmode=False, showlegend=False
+    )
+    return figure
+
+
+def spread_chart(
+    layers: Sequence[str],
+    groups: Sequence[tuple[str, str, Sequence[Sequence[float]], Sequence[float]]],
+    *,
+    point: tuple[str, Sequence[float]] | None = None,
+    unit: str = "weight",
+) -> go.Figure:
+    """How a figure is spread at each layer: a box for the middle half, whiskers for the middle 90 %, a line the mean.
+
+    Parameters
+    ----------
+    layers : L names, shallow to deep.
+    groups : (label, colour, quantiles 5 L, means L); the quantiles at 5, 25, 50, 75 and 95 %.
+    point : (label, L values) of one image, drawn as dots over the first group.
+    unit : of the figure.
+    """
+    few = len(layers) <= FEW
+    count = len(groups)
+    figure = go.Figure()
+    for number, (label, colour, quantiles, means) in enumerate(groups):
+        low, first, middle, third, high = quantiles
+        places = [i + (number - (count - 1) / 2) * 0.8 / count for i in range(len(layers))]
+        figure.add_box(
+            x=places,
+            lowerfence=list(low),
+            q1=list(first),
+            median=list(middle),
+            q3=list(third),
+            upperfence=list(high),
+            width=0.62 / count,
+            name=html.escape(label),
+            marker={"color": colour},
+            line={"width": 1.5},
+            hoverinfo="skip",
+        )
+        figure.add_scatter(
+            x=places,
+            y=list(means),
+            mode="markers",
+            marker={"symbol": "line-ew", "size": 26 / count, "line": {"color": colour, "width": 4}},
+            showlegend=False,
+            customdata=[[html.escape(layer), *(each[i] for each in quantiles)] for i, layer in enumerate(layers)],
+            hovertemplate=f"<b>{html.escape(label)}</b><br>%{{customdata[0]}}<br>mean %{{y:.3f}} {unit}<br>"
+            "median %{customdata[3]:.3f}<br>middle 90 % from %{customdata[1]:.3f} to %{customdata[5]:.3f}"
+            "<extra></extra>",
+        )
+    if point is not None:
+        label, values = point
+        figure.add_scatter(
+            x=list(range(len(layers))),
+            y=list(values),
+            mode="markers",
+            name=html.escape(label),
+            marker={"size": 13, "color": INK, "line": {"color": "#FFFFFF", "width": 2}},
+            hovertemplate=f"<b>{html.escape(label)}</b><br>%{{y:.3f}} {unit}<extra></extra>",
+        )
+    figure.update_xaxes(
+        tickvals=list(range(len(layers))),
+        ticktext=_wrapped([html.escape(name) for name in layers]) if few else [str(i + 1) for i in range(len(layers))],
+        title=None if few else "layer, shallow to deep",
+        range=[-0.5, len(layers) - 0.5],
+        zeroline=False,
+        showgrid=False,
+        fixedrange=True,
+    )
+    figure.update_yaxes(title=unit, zeroline=True, zerolinewidth=1, zerolinecolor=GREY, fixedrange=True)
+    figure.update_layout(
+        height=300,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "y": 1.16, "x": 0},
+        showlegend=count + (point is not None) > 1,
+        boxmode="overlay",
+        dragmode=False,
+    )
     return figure
 
 

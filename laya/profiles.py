@@ -465,10 +465,17 @@ def by_similarity(profiles: dict[str, list[float]]) -> list[str]:
     return order if depth(profiles[order[0]]) <= depth(profiles[order[-1]]) else order[::-1]
 
 
+def shares(profile: list[float]) -> list[float]:
+    """Magnitudes that sum to 1; equal ones where all are 0."""
+    size = np.abs(profile)
+    total = size.sum()
+    values: list[float] = (size / total if total else np.full(len(size), 1 / len(size))).tolist()
+    return values
+
+
 def depth(profile: list[float]) -> float:
     """Mean relative depth of a profile, 0 the first layer, 1 the last; magnitudes count."""
-    size = np.abs(profile)
-    return float((size * np.linspace(0, 1, len(size))).sum() / size.sum()) if size.sum() else 0.0
+    return float(np.dot(shares(profile), np.linspace(0, 1, len(profile))))
 
 
 def _plain(values: Floats | None) -> list[float] | None:

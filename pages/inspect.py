@@ -3,7 +3,7 @@
 import streamlit as st
 
 from laya import plots
-from laya.ui import LayaError, analysis, controls, desk, places, report, theme
+from laya.ui import LayaError, analysis, controls, desk, places, profiles, report, theme
 
 TEACHING = """
 ## At which depth was the decision made?
@@ -60,6 +60,7 @@ with right:
         with agreement:
             st.markdown("#### Which method is right here?")
             report.faithfulness(result)
+        profiles.usual(checkpoint, result)
         with st.expander("Numbers", icon=":material/table:"):
             report.numbers(result)
             report.take_away(result, {"depth": depth, "predictions": likely}, found.recipe)

@@ -114,9 +114,9 @@ def test_a_heatmap_has_one_scale_and_shallow_is_left():
     (cells,) = figure.data
     assert [list(row) for row in cells.z] == [[0.25, 0.75], [0.996, 0.004]]
     assert (cells.zmin, cells.zmax) == (0, 0.996)
-    assert list(cells.x) == [1, 2]
+    assert list(cells.x) == ["1", "2"]
     assert [list(row) for row in cells.text] == [["25%", "75%"], ["100%", ""]]
-    assert figure.layout.yaxis.autorange == "reversed"
+    assert list(figure.layout.yaxis.range) == [1.5, -0.5]  # the first row on top
 
 
 def test_maps_share_one_zero_centred_scale_and_keep_their_orientation():

@@ -16,7 +16,6 @@ from laya.ui.analysis import Analysis
 from laya.ui.desk import Desk
 from laya.ui.picker import Choice
 
-OTHER = "#D55E00"  # the second of two things that are compared (Okabe-Ito)
 INTEGRATED, GRAD_CAM = (ATTRIBUTIONS[method].colour for method in ("integrated_gradients", "grad_cam"))
 
 
@@ -395,7 +394,7 @@ def two_models(desk: Desk, seen: Analysis) -> None:
         _moved(results, (titles[0], titles[1]))
     profiles = [
         (title, colour, result.layers, [abs(share) for share in result.scores[0].shares])
-        for title, colour, result in zip(titles, (plots.ACCENT, OTHER), results, strict=True)
+        for title, colour, result in zip(titles, (plots.ACCENT, plots.OTHER), results, strict=True)
     ]
     st.plotly_chart(plots.profile_chart(profiles), key="profiles", config=theme.CHART)
     theme.note("The attention of each model over its own depth, from input to output; equal areas are equal shares.")

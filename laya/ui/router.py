@@ -17,6 +17,7 @@ def navigation() -> "StreamlitPage":
         [
             st.Page("pages/inspect.py", title="Inspect", default=True),
             st.Page("pages/compare.py", title="Compare", url_path="compare"),
+            st.Page("pages/profiles.py", title="Depth profiles", url_path="profiles"),
             st.Page("pages/evidence.py", title="Evidence", url_path="evidence"),
         ],
         position="top",

@@ -1,0 +1,24 @@
+"""Depth profiles: what each class asks of each depth, over a whole data set."""
+
+import streamlit as st
+
+from laya.ui import LayaError, controls, profiles, theme
+
+theme.frame()
+left, right = st.columns([1, 2.5], gap="large")
+report = None
+with left:
+    summary = controls.choose_checkpoint()
+    if summary is None:
+        st.stop()
+    try:
+        report = profiles.choose_report(summary)
+    except LayaError as error:
+        st.error(theme.plain(str(error)), icon=":material/error:")
+    if report is not None:
+        theme.note(profiles.READING)
+with right:
+    if report is None:
+        st.markdown(profiles.TEACHING)
+    else:
+        profiles.show(summary, report)

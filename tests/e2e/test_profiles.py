@@ -1,0 +1,87 @@
+"""A person browses depth profiles."""
+
+import json
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from laya import checkpoints
+from tests.e2e.test_inspect import SAMPLES
+
+FASHION = "fashion-mnist-mlp"
+REPORT = checkpoints.read_profiles(checkpoints.find(FASHION))
+CELLS = (
+    "() => [...document.querySelectorAll('.js-plotly-plot')].map(plot => plot.data)"
+    ".find(data => data && data.length === 2 && data[0].type === 'heatmap')?.[0]"
+)
+
+
+@pytest.fixture
+def profiles(page: Page, url: str) -> Page:
+    expect(page.get_by_role("button", name="Ankle boot")).to_be_visible()  # the app is up
+    page.goto(f"{url}/profiles?model={FASHION}", wait_until="domcontentloaded")
+    page.wait_for_function(f"() => ({CELLS})()")
+    return page
+
+
+def labels(page: Page) -> list[str]:
+    return [label.rpartition(" (")[0] for label in page.evaluate(f"() => ({CELLS})().y")]
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    box = page.get_by_role("combobox", name=label, exact=False)
+    box.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_sort_click_overlay_and_right_against_wrong(profiles: Page):
+    page = profiles
+    choose(page, "Sorted by", "name")
+    names = sorted(REPORT["classes"])
+    page.wait_for_function(
+        f"names => JSON.stringify(({CELLS})().y.map(y => y.split(' (')[0])) === names",
+        arg=json.dumps(names, separators=(",", ":")),
+    )
+    # A click on a row opens its class.
+    plot = page.locator(".js-plotly-plot").filter(has=page.locator(".heatmaplayer image, .heatmaplayer .hm")).first
+    plot.scroll_into_view_if_needed()
+    page.wait_for_timeout(1000)
+    points = plot.locator(".scatterlayer .point")
+    box = points.nth(names.index("Sandal") * 3).bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.get_by_text("Sandal, rightly")).to_be_visible()
+    # Another class over it.
+    choose(page, "Beside", "Bag")
+    expect(page.get_by_text(f"Bag ({REPORT['classes']['Bag']['n']})").last).to_be_visible()
+    # Right against wrong.
+    page.get_by_role("radio", name="right − wrong").click()
+    page.wait_for_function(f"() => ({CELLS})().zmin < 0")
+
+
+def test_the_report_is_taken_away(profiles: Page):
+    button = profiles.get_by_role("button", name="JSON")
+    button.scroll_into_view_if_needed()
+    with profiles.expect_download() as waiting:
+        button.click()
+    assert json.loads(Path(waiting.value.path()).read_text()) == REPORT
+
+
+def test_a_zip_of_ones_own_is_profiled(profiles: Page):
+    stream = BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name in ("Coat", "Bag"):
+            archive.writestr(f"{name}/1.png", SAMPLES[name].read_bytes())
+    profiles.get_by_role("radio", name="My pictures").click()
+    expect(profiles.get_by_text("classes may be missing")).to_be_visible()
+    profiles.locator('input[type="file"]').set_input_files(
+        {"name": "mine.zip", "mimeType": "application/zip", "buffer": stream.getvalue()}
+    )
+    expect(profiles.get_by_text("2 pictures in 2 folders.")).to_be_visible()
+    profiles.get_by_role("button", name="Build the profile").click()
+    expect(profiles.get_by_text("2 pictures of mine")).to_be_visible()
+    profiles.wait_for_function(f"() => ({CELLS})().y.includes('Dress (no samples)')")
