@@ -10,28 +10,33 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from laya.attribution import Settings
     from laya.checkpoints import Checkpoint, load
+    from laya.comparison import Comparison, compare
     from laya.errors import LayaError
     from laya.explanation import Explanation, explain
     from laya.model import LayaClassifier, Trace
 
 _HOME = {
     "Checkpoint": "laya.checkpoints",
+    "Comparison": "laya.comparison",
     "Explanation": "laya.explanation",
     "LayaClassifier": "laya.model",
     "LayaError": "laya.errors",
     "Settings": "laya.attribution",
     "Trace": "laya.model",
+    "compare": "laya.comparison",
     "explain": "laya.explanation",
     "load": "laya.checkpoints",
 }
 
 __all__ = [
     "Checkpoint",
+    "Comparison",
     "Explanation",
     "LayaClassifier",
     "LayaError",
     "Settings",
     "Trace",
+    "compare",
     "explain",
     "load",
 ]

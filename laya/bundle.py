@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import plotly.graph_objects as go
-from choreographer.errors import BrowserDepsError, BrowserFailedError, ChromeNotFoundError
 from kaleido import Kaleido, PageGenerator
+from kaleido.errors import BrowserFailedError, ChromeNotFoundError
 from plotly.offline import get_plotlyjs
 
 from laya.explanation import Explanation
@@ -74,7 +74,7 @@ def png(charts: Mapping[str, go.Figure]) -> dict[str, bytes]:
     try:
         with ThreadPoolExecutor(1) as pool:  # a thread of its own: the caller's may have an event loop already
             return pool.submit(asyncio.run, draw()).result()
-    except (ChromeNotFoundError, BrowserFailedError, BrowserDepsError, TimeoutError):
+    except (ChromeNotFoundError, BrowserFailedError, TimeoutError):
         return {}
 
 

@@ -5,16 +5,18 @@ Everything is worked out from traces, without another pass through a backbone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
+from PIL import Image
 from torch import Tensor
 
 from laya.attribution import Settings
 from laya.attribution.spatial import contribution_maps
 from laya.checkpoints import Checkpoint
 from laya.errors import LayaError, unknown
-from laya.explanation import Explanation, explain_trace
+from laya.explanation import Explanation, explain_trace, prepare_image, trace_image
 from laya.faithfulness import spearman
 from laya.heads import REMOVALS, Removal
 from laya.model import LayaClassifier, Trace, evaluating
@@ -222,4 +224,63 @@ def where(checkpoint: Checkpoint, trace: Trace, target: str) -> tuple[LayerMap, 
     return tuple(
         LayerMap(name, None if each.values is None else each.values[0].cpu().numpy(), float(each.placeless[0]))
         for name, each in zip(checkpoint.model.layers, maps, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All methods on one image, side by side.
+
+    Attributes
+    ----------
+    explanation : the scores and the measured effects.
+    agreement : (method, method) to how far the two agree; ``leave_one_out`` is among them.
+    curves : method to its deletion and insertion curves.
+    band : the same for random orders.
+    removals : the explanation under each meaning of "removed".
+    maps : where in the picture each layer's contribution comes from.
+    read_out : what the model would say from a part of its depth.
+    """
+
+    explanation: Explanation
+    agreement: dict[tuple[str, str], Agreement]
+    curves: dict[str, Curve]
+    band: Band
+    removals: dict[Removal, Explanation]
+    maps: tuple[LayerMap, ...]
+    read_out: ReadOut
+
+
+def compare(
+    checkpoint: Checkpoint,
+    image: bytes | str | Path | Image.Image,
+    *,
+    target: str | None = None,
+    settings: Settings | None = None,
+    recipe: bool = True,
+) -> Comparison:
+    """Everything that the page Compare shows about one image, from one pass through the backbone.
+
+    Parameters and errors are those of :func:`laya.explain`.
+
+    Examples
+    --------
+    >>> checkpoint = laya.load("fashion-mnist-mlp")
+    >>> result = laya.compare(checkpoint, "boot.png")
+    >>> result.agreement["alpha", "leave_one_out"].spearman
+    """
+    settings = settings or Settings()
+    trace = trace_image(checkpoint, prepare_image(checkpoint, image, recipe=recipe))
+    result = explain_trace(checkpoint, trace, target=target, settings=settings)
+    if settings.tau is not None:
+        trace = checkpoint.model.at_temperature(trace, settings.tau)
+    own, band = curves(checkpoint, trace, result)
+    return Comparison(
+        explanation=result,
+        agreement=agreement([*result.scores, result.measured]),
+        curves=own,
+        band=band,
+        removals=under_each_removal(checkpoint, trace, result.target_name, result.settings),
+        maps=where(checkpoint, trace, result.target_name),
+        read_out=read_out(checkpoint, trace),
     )

@@ -173,16 +173,22 @@ def explain(
     >>> checkpoint = laya.load("fashion-mnist-mlp")
     >>> laya.explain(checkpoint, "boot.png").attributions["alpha"]
     """
-    settings = settings or Settings()
-    if isinstance(image, (str, Path)):
-        image = images.read_bytes(Path(image))
-    picture = images.read(image).image if isinstance(image, bytes) else images.upright(image)
-    prepared = images.prepare(picture, checkpoint.preprocessing, recipe=recipe)
+    prepared = prepare_image(checkpoint, image, recipe=recipe)
     begin = time.perf_counter()
-    trace = trace_image(checkpoint, prepared.image)
+    trace = trace_image(checkpoint, prepared)
     return explain_trace(
         checkpoint, trace, target=target, settings=settings, forward_seconds=time.perf_counter() - begin
     )
+
+
+def prepare_image(
+    checkpoint: Checkpoint, image: bytes | str | Path | Image.Image, *, recipe: bool = True
+) -> Image.Image:
+    """What the checkpoint's model sees of an image; for parameters and errors see :func:`explain`."""
+    if isinstance(image, (str, Path)):
+        image = images.read_bytes(Path(image))
+    picture = images.read(image).image if isinstance(image, bytes) else images.upright(image)
+    return images.prepare(picture, checkpoint.preprocessing, recipe=recipe).image
 
 
 def trace_image(checkpoint: Checkpoint, prepared: Image.Image) -> Trace:

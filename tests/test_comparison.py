@@ -7,13 +7,15 @@ import pytest
 import torch
 from scipy import stats
 
+import laya
 from laya import comparison
 from laya.attribution import Settings
 from laya.checkpoints import Checkpoint
 from laya.errors import LayaError
-from laya.explanation import explain_trace
+from laya.explanation import explain, explain_trace
 from laya.model import Trace
 from laya.scores import LayerScores
+from tests.conftest import CLASSES
 
 
 @pytest.fixture
@@ -128,3 +130,18 @@ def test_vectors_have_no_map_and_all_their_contribution_is_placeless(checkpoint,
     assert [each.layer for each in maps] == list(result.layers)
     assert all(each.values is None for each in maps)
     assert [each.placeless for each in maps] == pytest.approx(list(result.attributions["contribution"]), abs=1e-6)
+
+
+def test_compare_puts_everything_together_from_one_image(checkpoint, noise):
+    image, settings = noise("L", (8, 8)), Settings(tau=0.7, removal="renormalise", steps=20)
+    result = laya.compare(checkpoint, image, target="green", settings=settings)
+    single = explain(checkpoint, image, target="green", settings=settings)
+    assert result.explanation.attributions == single.attributions
+    assert result.explanation.effect == single.effect
+    assert result.agreement["alpha", "leave_one_out"].spearman == single.faithfulness["alpha"].spearman
+    assert list(result.removals) == ["zero-term", "renormalise", "zero-state"]
+    assert result.removals["renormalise"].effect == pytest.approx(single.effect)
+    green = CLASSES.index("green")
+    assert result.curves["alpha"].deletion[0] == pytest.approx(single.probabilities[green])
+    assert result.read_out.up_to[-1] == pytest.approx(single.probabilities)
+    assert [each.placeless for each in result.maps] == pytest.approx(single.attributions["contribution"], abs=1e-6)

@@ -44,7 +44,7 @@ def test_sort_click_overlay_and_right_against_wrong(profiles: Page):
     choose(page, "Sorted by", "name")
     names = sorted(REPORT["classes"])
     page.wait_for_function(
-        f"names => JSON.stringify(({CELLS})().y.map(y => y.split(' (')[0])) === names",
+        f"names => JSON.stringify(({CELLS})()?.y.map(y => y.split(' (')[0])) === names",
         arg=json.dumps(names, separators=(",", ":")),
     )
     # A click on a row opens its class.
@@ -60,7 +60,7 @@ def test_sort_click_overlay_and_right_against_wrong(profiles: Page):
     expect(page.get_by_text(f"Bag ({REPORT['classes']['Bag']['n']})").last).to_be_visible()
     # Right against wrong.
     page.get_by_role("radio", name="right − wrong").click()
-    page.wait_for_function(f"() => ({CELLS})().zmin < 0")
+    page.wait_for_function(f"() => ({CELLS})()?.zmin < 0")
 
 
 def test_the_report_is_taken_away(profiles: Page):
@@ -84,4 +84,4 @@ def test_a_zip_of_ones_own_is_profiled(profiles: Page):
     expect(profiles.get_by_text("2 pictures in 2 folders.")).to_be_visible()
     profiles.get_by_role("button", name="Build the profile").click()
     expect(profiles.get_by_text("2 pictures of mine")).to_be_visible()
-    profiles.wait_for_function(f"() => ({CELLS})().y.includes('Dress (no samples)')")
+    profiles.wait_for_function(f"() => ({CELLS})()?.y.includes('Dress (no samples)')")
