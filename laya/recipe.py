@@ -114,7 +114,7 @@ def parts(path: str) -> tuple[ImageSet, ImageSet | None, ImageSet]:
 
 
 def preprocessing_for(config: TrainingConfig) -> Preprocessing:
-    """How pictures are prepared: a known data set's own way if the backbone can read that, or else the backbone's.
+    """How pictures are prepared: a known data set's own way where a new backbone can read that, or the backbone's.
 
     Raises
     ------
@@ -123,7 +123,8 @@ def preprocessing_for(config: TrainingConfig) -> Preprocessing:
     """
     with torch.device("meta"):  # the architecture alone, without weights
         backbone = build_backbone(config.backbone, config.backbone_options)
-    if config.data in KNOWN:
+    trained = config.backbone.startswith("timm") and (config.pretrained or config.weights)
+    if config.data in KNOWN and not trained:  # weights that were trained want pictures as they were trained on
         known = KNOWN[config.data].preprocessing
         if backbone.accepts(known.channels, known.size):
             return known

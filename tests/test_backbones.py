@@ -73,13 +73,43 @@ def test_another_size_is_read_if_the_patches_fit():
     assert not backbone.accepts(3, (64, 100))
 
 
-def test_what_is_no_transformer_of_timm_is_refused():
+def test_what_timm_does_not_know_is_refused():
     with pytest.raises(LayaError, match="no timm model called 'vit_smal_patch16_224'"):
         build_backbone("timm:vit_smal_patch16_224", {})
-    with pytest.raises(LayaError, match="'resnet18' is not a plain vision transformer"):
-        Timm("resnet18")
     with pytest.raises(LayaError, match="no choice of tokens called 'all'"):
         Timm(TINY, "all")
+
+
+@pytest.mark.parametrize("name", ["test_resnet", "test_convnext", "test_efficientnet", "test_vit3"])
+def test_whatever_timm_hands_out_is_read_stage_by_stage(name):
+    torch.manual_seed(0)
+    backbone = Timm(name).eval()
+    size = backbone.preprocessing.size
+    x = torch.rand(2, 3, *size)
+    seen: dict[int, torch.Tensor] = {}
+    for i, module in enumerate(backbone.layer_modules):
+        module.register_forward_hook(lambda m, given, output, i=i: seen.__setitem__(i, output))
+    with torch.no_grad():
+        activations = backbone(x)
+    assert len(activations) == len(seen) == len(backbone.widths) == len(backbone.layers)
+    for i, activation in enumerate(activations):
+        torch.testing.assert_close(activation, seen[i])  # what timm's own module gave
+        pooled = backbone.pool(activation)
+        assert pooled.shape == (2, backbone.widths[i])
+        places = backbone.places(activation, size)
+        patches = places.sum((2, 3))
+        own = slice(backbone.widths[i] // 2, None) if backbone.prefix and backbone.tokens != "patches" else slice(None)
+        torch.testing.assert_close(patches[:, own], pooled[:, own], atol=1e-5, rtol=1e-4)
+    again = build_backbone("timm", backbone.options)
+    assert again.widths == backbone.widths
+
+
+def test_a_network_of_one_size_takes_no_other():
+    with torch.device("meta"):
+        swin = Timm("swin_tiny_patch4_window7_224")
+    assert swin.accepts(3, (224, 224))
+    assert not swin.accepts(3, (192, 192))
+    assert swin.widths == (96, 192, 384, 768)
 
 
 def test_missing_weights_are_named_with_the_way_out(monkeypatch):
@@ -132,3 +162,7 @@ def test_a_folder_is_prepared_as_the_backbone_wants_and_a_known_set_in_its_own_w
     assert prepared(data="folder", backbone=f"timm:{TINY}").size == (224, 224)
     assert prepared(data="fashion-mnist", backbone="mlp").recipe == "garment"
     assert prepared(data="fashion-mnist", backbone=f"timm:{TINY}").channels == 3
+    # Trained weights want pictures of the size that they were trained on; new ones take the data set's.
+    assert prepared(data="cifar10", backbone="timm:test_resnet").size == (32, 32)
+    trained = prepared(data="cifar10", backbone="timm:test_resnet", pretrained=True)
+    assert trained.size == timm.get_pretrained_cfg("test_resnet").input_size[1:]

@@ -1,5 +1,6 @@
-"""Any vision transformer of timm, by name."""
+"""Any model of timm, by name."""
 
+from inspect import signature
 from typing import Any, Literal, cast, get_args
 
 import torch
@@ -13,61 +14,83 @@ Tokens = Literal["class+patches", "patches", "class"]
 
 
 class Timm(Backbone):
-    """A vision transformer from timm, read out after every block, without hooks (``forward_intermediates``).
+    """Any timm model that hands out intermediate results, without hooks (``forward_intermediates``).
+
+    Vision transformers are read out after every block; everything else (ResNet, ConvNeXt, EfficientNet, Swin, ...)
+    after every stage, as feature maps.
 
     Parameters
     ----------
-    model : timm's name of the architecture, such as ``"vit_small_patch14_dinov2"``.
-    tokens : what a block's hidden state is: the mean of the patch tokens, the class token, or the two joined. A mean of
-        tokens splits exactly over places; the class token has no place.
+    model : timm's name of the architecture, such as ``"vit_small_patch14_dinov2"`` or ``"resnet18"``.
+    tokens : what a transformer block's hidden state is: the mean of the patch tokens, the class token, or the two
+        joined; None is the two joined where there is a class token, else the patches. A mean of tokens splits exactly
+        over places; the class token has no place. Without effect where the layers are feature maps.
     pretrained : load timm's weights from the hub. Never true in a checkpoint, which has its own.
 
     Raises
     ------
     LayaError
-        timm does not know the name, the architecture has no blocks of tokens, or its weights cannot be had.
+        timm does not know the name, the architecture hands nothing out, or its weights cannot be had.
     """
 
     name = "timm"
-    model: Any  # timm's models are typed as plain modules, without the attributes that vision transformers have
+    model: Any  # timm's models are typed as plain modules, without the attributes that they share
 
-    def __init__(self, model: str, tokens: Tokens = "class+patches", *, pretrained: bool = False) -> None:
+    def __init__(self, model: str, tokens: Tokens | None = None, *, pretrained: bool = False) -> None:
         super().__init__()
         import timm  # here, because it takes long and most checkpoints do without
 
         if not timm.is_model(model):
             raise unknown("timm model", model, timm.list_models(f"{model[:3]}*"))
-        if tokens not in get_args(Tokens):
+        if tokens is not None and tokens not in get_args(Tokens):
             raise unknown("choice of tokens", tokens, get_args(Tokens))
         try:
-            self.model = timm.create_model(model, pretrained=pretrained, num_classes=0, dynamic_img_size=True)
-        except TypeError as error:
-            raise LayaError(f"The timm model {model!r} is not a plain vision transformer, which it must be.") from error
+            try:
+                self.model = timm.create_model(model, pretrained=pretrained, num_classes=0, dynamic_img_size=True)
+                dynamic = True
+            except TypeError:  # an architecture without that option
+                self.model = timm.create_model(model, pretrained=pretrained, num_classes=0)
+                dynamic = False
         except (OSError, RuntimeError) as error:
             raise LayaError(
                 f"The weights of {model!r} are not on this machine and the hub cannot be reached; give a local file "
                 "with --weights, or train from scratch with --no-pretrained."
             ) from error
-        prefix = self.model.num_prefix_tokens
-        if "class" in tokens and prefix == 0:
+        if not hasattr(self.model, "forward_intermediates") or not hasattr(self.model, "feature_info"):
+            raise LayaError(f"The timm model {model!r} does not hand out its layers; choose another.")
+        # Tokens where timm can hand out those before the patches as well; all else comes as feature maps.
+        hands_out = signature(self.model.forward_intermediates).parameters
+        self.maps = "return_prefix_tokens" not in hands_out or not hasattr(self.model, "patch_embed")
+        self.prefix = 0 if self.maps else self.model.num_prefix_tokens  # the class token, then registers
+        self.fixed = bool(self.model.pretrained_cfg.get("fixed_input_size")) and (self.maps or not dynamic)
+        if tokens is None:
+            tokens = "class+patches" if self.prefix else "patches"
+        if "class" in tokens and not self.prefix and not self.maps:
             raise LayaError(f"The timm model {model!r} has no class token; choose tokens = 'patches'.")
         self.options = {"model": model, "tokens": tokens}
         self.tokens = tokens
-        self.prefix = prefix  # tokens before the patches: the class token, then registers
-        depth, width = len(self.model.blocks), int(self.model.embed_dim)
-        self.layers = tuple(f"block {i} of {depth}" for i in range(1, depth + 1))
-        self.widths = (width * (1 + (tokens == "class+patches")),) * depth
-        self.patch = self.model.patch_embed.patch_size
+        widths = [int(each["num_chs"]) for each in self.model.feature_info]
+        depth = len(widths)
+        if self.maps:
+            self.layers = tuple(f"stage {i} of {depth}, {width} channels" for i, width in enumerate(widths, start=1))
+            self.widths = tuple(widths)
+            self.patch = (1, 1)
+        else:
+            self.layers = tuple(f"block {i} of {depth}" for i in range(1, depth + 1))
+            self.widths = tuple(width * (1 + (tokens == "class+patches")) for width in widths)
+            self.patch = self.model.patch_embed.patch_size
 
     @property
     def preprocessing(self) -> Preprocessing:
-        """timm's own mean, standard deviation and interpolation, at about 224 pixels; a larger size is only slower."""
+        """timm's own mean, standard deviation, interpolation and size; a transformer that takes any size gets 224."""
         config = self.model.pretrained_cfg
-        height, width = (max(patch, 224 // patch * patch) for patch in self.patch)
+        channels, *size = config["input_size"]
+        if not self.fixed and not self.maps:
+            size = [max(patch, 224 // patch * patch) for patch in self.patch]
         kind: Any = (
             config["interpolation"] if config["interpolation"] in ("bilinear", "bicubic", "lanczos") else "bicubic"
         )
-        return Preprocessing((height, width), 3, tuple(config["mean"]), tuple(config["std"]), kind)
+        return Preprocessing((size[0], size[1]), channels, tuple(config["mean"]), tuple(config["std"]), kind)
 
     @property
     def weights_module(self) -> nn.Module:
@@ -76,19 +99,29 @@ class Timm(Backbone):
 
     @property
     def layer_modules(self) -> list[nn.Module]:
-        """The blocks."""
-        return list(self.model.blocks)
+        """The blocks, or the stages."""
+        try:
+            return [self.model.get_submodule(each["module"]) for each in self.model.feature_info]
+        except (AttributeError, KeyError) as error:
+            raise LayaError(f"The layers of {self.options['model']!r} cannot be reached one by one.") from error
 
     def grid(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Rows and columns of patches."""
-        return (size[0] // self.patch[0], size[1] // self.patch[1])
+        """Rows and columns of patches; (0, 0) where the layers are feature maps."""
+        return (0, 0) if self.maps else (size[0] // self.patch[0], size[1] // self.patch[1])
 
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
-        """Colour pictures whose edges are multiples of the patch."""
-        return channels == 3 and all(edge % patch == 0 for edge, patch in zip(size, self.patch, strict=True))
+        """Pictures with the right channels whose edges are multiples of the patch, or of the one size that it takes."""
+        own = self.model.pretrained_cfg["input_size"]
+        if channels != own[0] or (self.fixed and tuple(size) != tuple(own[1:])):
+            return False
+        if self.maps:
+            return min(size) >= 32
+        return all(edge % patch == 0 for edge, patch in zip(size, self.patch, strict=True))
 
     def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:
-        """The patch tokens on their grid, each its share of the mean; zeros where the class token's units are."""
+        """A token's or a place's share of the mean; zeros where the class token's units are."""
+        if self.maps:
+            return super().places(activation, size)
         if self.tokens == "class":
             return None
         patches = activation[:, self.prefix :]
@@ -96,16 +129,20 @@ class Timm(Backbone):
         return maps if self.tokens == "patches" else torch.cat([torch.zeros_like(maps), maps], dim=1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Images (B, 3, H, W) to the tokens after every block: L times (B, prefix + patches, width)."""
+        """Images (B, C, H, W) to tokens (B, prefix + patches, width) or feature maps (B, C_i, H_i, W_i): L of them."""
+        if self.maps:
+            return tuple(self.model.forward_intermediates(x, intermediates_only=True, output_fmt="NCHW"))
         blocks = self.model.forward_intermediates(
             x, intermediates_only=True, output_fmt="NLC", return_prefix_tokens=True
         )
         if not self.prefix:
-            return tuple(blocks)
+            return tuple(block[0] if isinstance(block, tuple) else block for block in blocks)
         return tuple(torch.cat([prefix, patches], dim=1) for patches, prefix in blocks)
 
     def pool(self, activation: Tensor) -> Tensor:
-        """Tokens (B, N, width) to the hidden state (B, d)."""
+        """Tokens (B, N, width) or a feature map to the hidden state (B, d)."""
+        if self.maps:
+            return super().pool(activation)
         patches = activation[:, self.prefix :].mean(1)
         if self.tokens == "patches":
             return patches
