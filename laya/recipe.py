@@ -123,7 +123,7 @@ def preprocessing_for(config: TrainingConfig) -> Preprocessing:
     """
     with torch.device("meta"):  # the architecture alone, without weights
         backbone = build_backbone(config.backbone, config.backbone_options)
-    trained = config.backbone.startswith("timm") and (config.pretrained or config.weights)
+    trained = config.backbone.startswith(("timm", "torchvision")) and (config.pretrained or config.weights)
     if config.data in KNOWN and not trained:  # weights that were trained want pictures as they were trained on
         known = KNOWN[config.data].preprocessing
         if backbone.accepts(known.channels, known.size):

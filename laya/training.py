@@ -232,7 +232,7 @@ def make_backbone(config: TrainingConfig) -> Backbone:
         The options do not fit, or the weights cannot be had or do not fit.
     """
     options = dict(config.backbone_options)
-    if config.backbone.startswith("timm") and config.pretrained and not config.weights:
+    if config.backbone.startswith(("timm", "torchvision")) and config.pretrained and not config.weights:
         options["pretrained"] = True
     backbone = build_backbone(config.backbone, options)
     if config.weights:

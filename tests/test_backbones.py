@@ -1,11 +1,14 @@
-"""The convolutional network and timm's transformers: what comes out of every layer, and in which form."""
+"""The convolutional network, timm's and torchvision's, one's own: what comes out of every layer, and in which form."""
 
 import pytest
 import timm
 import torch
+import torchvision
+from PIL import Image
 
-from laya import checkpoints
-from laya.backbones import CNN, Timm, build_backbone
+import laya
+from laya import checkpoints, recipe
+from laya.backbones import BACKBONES, CNN, Timm, Torchvision, build_backbone, register
 from laya.errors import LayaError
 from laya.heads import build_head
 from laya.images import Preprocessing
@@ -166,3 +169,93 @@ def test_a_folder_is_prepared_as_the_backbone_wants_and_a_known_set_in_its_own_w
     assert prepared(data="cifar10", backbone="timm:test_resnet").size == (32, 32)
     trained = prepared(data="cifar10", backbone="timm:test_resnet", pretrained=True)
     assert trained.size == timm.get_pretrained_cfg("test_resnet").input_size[1:]
+
+
+# --- cut out of other networks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "widths"),
+    [
+        ("resnet18", (64, 64, 128, 256, 512)),
+        ("convnext_tiny", (96, 192, 384, 768)),
+        ("swin_t", (96, 192, 384, 768)),
+        ("vit_b_16", (768,) * 12),
+    ],
+)
+def test_torchvision_is_read_where_the_resolution_changes(name, widths):
+    with torch.device("meta"):
+        backbone = build_backbone(f"torchvision:{name}", {})
+        assert backbone.widths == widths
+        assert build_backbone("torchvision", backbone.options).layers == backbone.layers
+    assert backbone.preprocessing.size == (224, 224)
+
+
+def test_torchvision_gives_the_values_of_its_own_modules():
+    torch.manual_seed(0)
+    backbone = Torchvision("resnet18", ["layer1", "layer2", "layer4"]).eval()
+    torch.manual_seed(0)
+    network = torchvision.models.resnet18().eval()
+    network.load_state_dict(backbone.model.state_dict(), strict=False)
+    seen = []
+    for module in (network.layer1, network.layer2, network.layer4):
+        module.register_forward_hook(lambda m, given, output: seen.append(output))
+    x = torch.rand(2, 3, 64, 64)
+    with torch.no_grad():
+        network(x)
+        for value, expected in zip(backbone(x), seen, strict=True):
+            torch.testing.assert_close(value, expected)
+            torch.testing.assert_close(backbone.pool(value), expected.mean((2, 3)))
+
+
+def test_what_torchvision_does_not_have_is_refused(monkeypatch):
+    with pytest.raises(LayaError, match="no torchvision model called 'resnet19'"):
+        build_backbone("torchvision:resnet19", {})
+    with pytest.raises(LayaError, match="no layer of one of the names 'layer9'"):
+        Torchvision("resnet18", ["layer9"])
+
+    def no_network(*args: object, **kwargs: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("torch.hub.load_state_dict_from_url", no_network)
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", no_network)
+    with pytest.raises(LayaError, match=r"weights of 'resnet18' .* --weights.* --no-pretrained"):
+        Torchvision("resnet18", pretrained=True)
+
+
+class Own(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = torch.nn.Conv2d(3, 4, 3)
+        self.body = torch.nn.Conv2d(4, 6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(self.stem(x).relu()).mean((2, 3))
+
+
+def test_a_network_of_ones_own_is_registered_trained_and_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr("laya.backbones.BACKBONES", dict(BACKBONES))
+    register("own", Own, ["stem", "body"], size=(16, 16))
+    with pytest.raises(LayaError, match="a backbone called 'own' already"):
+        register("own", Own, ["stem"], size=(16, 16))
+    for label, name in enumerate(("dark", "light")):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        for i in range(20):
+            Image.new("RGB", (16, 16), (40 + 150 * label + i,) * 3).save(tmp_path / "data" / name / f"{i}.png")
+    settings = {"data": str(tmp_path / "data"), "backbone": "own", "head_options": {"dim": 5}, "epochs": 2}
+    recipe.run(settings, tmp_path / "model", command="python mine.py")
+    loaded = checkpoints.load(str(tmp_path / "model"))
+    assert loaded.model.layers == ("stem, 4 channels", "body, 6 channels")
+    assert laya.explain(loaded, Image.new("RGB", (16, 16), "white")).attributions["alpha"]
+    monkeypatch.setattr("laya.backbones.BACKBONES", dict(BACKBONES))
+    with pytest.raises(LayaError, match="no backbone called 'own'"):
+        checkpoints.load(str(tmp_path / "model"))
+
+
+def test_a_network_that_cannot_be_traced_is_refused():
+    class Wild(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x if x.sum() > 0 else -x
+
+    with pytest.raises(LayaError, match="cannot be traced"):
+        register("wild", Wild, ["x"], size=(8, 8))

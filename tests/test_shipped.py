@@ -136,7 +136,7 @@ def test_cifar10_in_full():
 def test_best_artworks_in_full():
     result = evaluate(load(ART), open_dataset("best-artworks"))
     assert result["n"] == 1254
-    assert result["accuracy"] >= 0.715
+    assert result["accuracy"] >= 0.73
     ranks = {method: row["spearman"]["mean"] for method, row in result["faithfulness"].items()}
     assert ranks["contribution"] >= max(0.85, ranks["integrated_gradients"], ranks["grad_cam"])
     assert result["alpha_mutual_information"] >= 0.3
