@@ -5,6 +5,7 @@
     <name>/metrics.json        what ``evaluate`` measured on the test set
     <name>/profiles.json       class-average depth profiles over the test set
     <name>/evidence.json       all heads on the same task, several seeds each, if that was measured
+    <name>/data.json           what a look at every training picture found, for one's own data
     <name>/README.md           the model card
     <name>/samples/            pictures to try, if there are any
     backbones/<file>           weights of frozen backbones, shared by the checkpoints that name them
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from laya.model import LayaClassifier
 
 WEIGHTS, CONFIG, METRICS, CARD = "model.safetensors", "config.json", "metrics.json", "README.md"
-EVIDENCE, PROFILES = "evidence.json", "profiles.json"
+EVIDENCE, PROFILES, DATA = "evidence.json", "profiles.json", "data.json"
 BACKBONES = "backbones"
 FORMAT = 1
 

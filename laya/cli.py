@@ -149,6 +149,25 @@ def evaluate(
 
 
 @app.command()
+def check(data: Data, as_json: Json = False) -> None:
+    """Look at every picture of a data set before training: counts, unreadable files, copies, missing classes."""
+    from laya import checks
+
+    with _progress() as on_progress:
+        report = checks.check(data, on_progress=on_progress)
+    if as_json:
+        _print(report.to_dict() | {"complaints": report.complaints()})
+        return
+    parts = list(next(iter(report.classes.values())))
+    table = _table("class", *parts)
+    for name, counts in report.classes.items():
+        table.add_row(escape(name), *(f"{counts[part]:,}" for part in parts))
+    Console().print(table)
+    for complaint in report.complaints() or ["Nothing to complain about."]:
+        typer.echo(complaint)
+
+
+@app.command()
 def profile(
     model: Model,
     data: Data,
@@ -223,7 +242,7 @@ def train(
     settings |= {name: value for name, value in flags.items() if value is not None}
     command = shlex.join(["python", "-m", "laya", *(arg for arg in sys.argv[1:] if arg != "--resume")])
     with _progress() as on_progress:
-        recipe.run(settings, out, resume=resume, command=command, on_progress=on_progress)
+        recipe.run(*(settings, out), resume=resume, command=command, on_progress=on_progress, on_complaint=_say)
     typer.echo(f"The checkpoint {out.name!r} is ready: python -m laya explain IMAGE --model {shlex.quote(str(out))}")
 
 
@@ -305,9 +324,13 @@ def _fail(message: str, status: int = 2) -> None:
 
 def _tell_skipped(skipped: list[str]) -> None:
     for source in skipped:
-        errors.print(f"skipped {source}", highlight=False, markup=False)
+        _say(f"skipped {source}")
     if skipped:
-        errors.print(f"{len(skipped)} unreadable files were left out.", highlight=False)
+        _say(f"{len(skipped)} unreadable files were left out.")
+
+
+def _say(text: str) -> None:
+    errors.print(text, highlight=False, markup=False)
 
 
 def _print(value: Any) -> None:

@@ -1,5 +1,6 @@
 """Labelled pictures: known data sets by name, anything else from a parquet file or an image folder."""
 
+import csv
 import gzip
 import hashlib
 import io
@@ -160,10 +161,11 @@ def batches(
 
 
 def open_dataset(path: str, split: Split = "test") -> ImageSet:
-    """A known data set by its name, a parquet file, or an image folder with one sub-folder a class.
+    """A known data set by its name, a parquet or CSV file, or an image folder with one sub-folder a class.
 
-    A folder that has the sub-folders ``train`` and ``test`` (and perhaps ``val``) is split by them, a parquet file by
-    its column ``split``; what is not split is one whole, whatever ``split`` asks for.
+    A folder that has the sub-folders ``train`` and ``test`` (and perhaps ``val``) is split by them, a file by its
+    column ``split``; what is not split is one whole, whatever ``split`` asks for. A CSV file has the columns ``path``
+    (relative to the file) and ``label``.
 
     Raises
     ------
@@ -178,9 +180,11 @@ def open_dataset(path: str, split: Split = "test") -> ImageSet:
     place = Path(path)
     if path.endswith(".parquet") and os.path.isfile(place):  # noqa: PTH113  # Path.is_file raises for too long a name
         return _parquet(place, split)
+    if path.endswith(".csv") and os.path.isfile(place):  # noqa: PTH113
+        return _csv(place, split)
     if not path or not os.path.isdir(place):  # noqa: PTH112
         raise LayaError(
-            f"{path!r} is neither a folder nor a parquet file nor a known data set; known: {', '.join(KNOWN)}."
+            f"{path!r} is neither a folder nor a parquet or CSV file nor a known data set; known: {', '.join(KNOWN)}."
         )
     if {"train", "test"} <= _children(place):
         if split not in _children(place):
@@ -204,6 +208,8 @@ def splits(path: str) -> tuple[Split, ...]:
     if path.endswith(".parquet") and os.path.isfile(place):  # noqa: PTH113
         column = _table(place, ["split"])
         there = set() if column is None else set(column["split"].to_pylist())
+    elif path.endswith(".csv") and os.path.isfile(place):  # noqa: PTH113
+        there = {row.get("split") for row in _csv_rows(place)}
     else:
         there = _children(place) if path and os.path.isdir(place) else set()  # noqa: PTH112
         there = there if {"train", "test"} <= there else set()
@@ -241,6 +247,40 @@ def _parquet(file: Path, split: Split) -> ImageSet:
         sources=[f"row {index}" for index in range(len(table))],
         split=split if parted else None,
     )
+
+
+def _csv(file: Path, split: Split) -> ImageSet:
+    """A CSV file of pictures beside it; the paths stay below its folder."""
+    rows = _csv_rows(file)
+    parted = "split" in rows[0]
+    rows = [row for row in rows if not parted or row["split"] == split]
+    if not rows:
+        raise LayaError(f"{file.name!r} has no pictures in its part {split!r}.")
+    classes = sorted({row["label"] for row in rows})
+    folder = file.parent.resolve()
+    files = [(folder / row["path"]).resolve() for row in rows]
+    outside = [row["path"] for row, each in zip(rows, files, strict=True) if not each.is_relative_to(folder)]
+    if outside:
+        raise LayaError(f"{file.name!r} names a picture outside its own folder: {outside[0]!r}.")
+    return ImageSet(
+        name=file.stem,
+        classes=tuple(classes),
+        labels=np.array([classes.index(row["label"]) for row in rows], dtype=np.int64),
+        raw=lambda index: images.read_bytes(files[index]),
+        sources=[row["path"] for row in rows],
+        split=split if parted else None,
+    )
+
+
+def _csv_rows(file: Path) -> list[dict[str, str]]:
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise LayaError(f"{file.name!r} cannot be read as a CSV file in UTF-8.") from error
+    if not rows or not all(row.get("path") and row.get("label") and None not in row.values() for row in rows):
+        raise LayaError(f"{file.name!r} needs the columns path and label, both filled in every row.")
+    return rows
 
 
 def _table(file: Path, columns: list[str] | None) -> Any:

@@ -2,6 +2,7 @@
 
 import platform
 import tomllib
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from laya import checkpoints, profiles
 from laya.backbones import build_backbone
 from laya.cards import model_card
+from laya.checks import check
 from laya.datasets import KNOWN, ImageSet, open_dataset, splits
 from laya.device import describe, pick_device
 from laya.errors import LayaError
@@ -39,7 +41,13 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def run(
-    settings: dict[str, Any], out: Path, *, command: str, resume: bool = False, on_progress: OnProgress = silent
+    settings: dict[str, Any],
+    out: Path,
+    *,
+    command: str,
+    resume: bool = False,
+    on_progress: OnProgress = silent,
+    on_complaint: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train by ``settings`` and write the checkpoint folder ``out``.
 
@@ -49,6 +57,7 @@ def run(
     ----------
     settings : the fields of :class:`TrainingConfig`; ``title`` names the checkpoint for people.
     command : the command line that does this, for the model card.
+    on_complaint : told what is wrong with the data; the whole report goes to ``data.json``.
 
     Raises
     ------
@@ -66,6 +75,11 @@ def run(
             if done
             else f"There is no interrupted training in {out.name!r}; leave --resume out."
         )
+    if config.data not in KNOWN:
+        report = check(config.data, on_progress=on_progress)
+        checkpoints.write_json(out / checkpoints.DATA, report.to_dict() | {"complaints": report.complaints()})
+        for complaint in report.complaints():
+            on_complaint(complaint)
     data, validation, test = parts(config.data)
     preprocessing = preprocessing_for(config)
     result = train(config, data, preprocessing, state, validation=validation, resume=resume, on_progress=on_progress)

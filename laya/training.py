@@ -58,6 +58,7 @@ class TrainingConfig:
     weight_decay: float = 1e-2  # decoupled for adamw
     label_smoothing: float = 0.0  # in [0, 1)
     auxiliary: float = 0.0  # weight of the mean loss of every layer's own vote W z_i + b, for heads with layer weights
+    balance: bool = False  # weigh every class by one over its share of the training images
     augment: tuple[str, ...] = ()  # from AUGMENTATIONS: flip = mirror left-right, shift = up to 2 pixels each way
     validation: float = 0.1  # share of the training images held back, stratified; unused where the data has a val part
     patience: int = 0  # epochs without a better validation accuracy before stopping; 0 never stops early
@@ -178,6 +179,7 @@ def train(
             backbone.look_at(images.normalise(pixels[some], preprocessing).to(device))
         read = _read_pixels(config, model, pixels, preprocessing)
 
+    weights = class_weights(labels[fit], len(data.classes)).to(device) if config.balance else None
     trained: nn.Module = head if config.frozen else model
     steps = -(-len(fit) // config.batch_size)
     optimiser = _optimiser(config, [parameter for parameter in trained.parameters() if parameter.requires_grad])
@@ -201,7 +203,7 @@ def train(
             loss = torch.zeros((), device=device)
             trained.train()
             for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
-                step = _loss(config, model, read(chunk, True), labels[chunk].to(device))
+                step = _loss(config, model, read(chunk, True), labels[chunk].to(device), weights)
                 optimiser.zero_grad()
                 step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 optimiser.step()
@@ -241,6 +243,18 @@ def make_backbone(config: TrainingConfig) -> Backbone:
     return backbone
 
 
+def class_weights(labels: Tensor, classes: int) -> Tensor:
+    """Weights (K,) that let every class count as much as any other: ``N / (K n_c)``; 0 for a class without images.
+
+    Parameters
+    ----------
+    labels : (N,).
+    classes : K.
+    """
+    counts = torch.bincount(labels, minlength=classes).float()
+    return torch.where(counts > 0, len(labels) / (int((counts > 0).sum()) * counts.clamp_min(1)), 0.0)
+
+
 def _partition(config: TrainingConfig, data: ImageSet, validation: ImageSet | None) -> tuple[Tensor, Tensor]:
     """Indices to fit on, and indices held back to choose the epoch."""
     count = len(data)
@@ -273,13 +287,16 @@ def _schedule(
     return torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate / 2**cycle, total_steps=steps * length)
 
 
-def _loss(config: TrainingConfig, model: LayaClassifier, output: HeadOutput, labels: Tensor) -> Tensor:
-    """Cross-entropy of the logits, and of every layer's own vote where the recipe asks for it."""
-    loss = nn.functional.cross_entropy(output.logits, labels, label_smoothing=config.label_smoothing)
+def _loss(
+    config: TrainingConfig, model: LayaClassifier, output: HeadOutput, labels: Tensor, weights: Tensor | None = None
+) -> Tensor:
+    """Cross-entropy of the logits, and of every layer's own vote if the recipe says so, with ``weights`` of classes."""
+    smoothing = config.label_smoothing
+    loss = nn.functional.cross_entropy(output.logits, labels, weights, label_smoothing=smoothing)
     if config.auxiliary:
         votes = model.head.votes(output) + model.head.bias  # (B, L, K)
         each = labels.unsqueeze(1).expand(votes.shape[:2])
-        own = nn.functional.cross_entropy(votes.flatten(0, 1), each.flatten(), label_smoothing=config.label_smoothing)
+        own = nn.functional.cross_entropy(votes.flatten(0, 1), each.flatten(), weights, label_smoothing=smoothing)
         loss = loss + config.auxiliary * own
     return loss
 

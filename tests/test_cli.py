@@ -122,7 +122,7 @@ def test_train_then_verify(run, folder, tmp_path):
         (["explain", "LICENSE", "--model", "small"], "not a picture in a known format, which cannot be read here"),
         (
             ["evaluate", "--model", "small", "--data", "nowhere"],
-            "neither a folder nor a parquet file nor a known data set",
+            "neither a folder nor a parquet or CSV file nor a known data set",
         ),
         (["train", "--out", "x"], "The training settings name no data"),
         (["train", "--data", "fashion-mnist", "--out", "x", "--head", "mean"], "no head called 'mean'"),

@@ -107,11 +107,11 @@ def test_unreadable_files_are_left_out_and_named(folder):
 
 def test_what_is_no_data_set_is_refused(tmp_path):
     with pytest.raises(
-        LayaError, match="neither a folder nor a parquet file nor a known data set; known: fashion-mnist"
+        LayaError, match="neither a folder nor a parquet or CSV file nor a known data set; known: fashion-mnist"
     ):
         open_dataset(str(tmp_path / "nowhere"))
     for name in ("a" * 300, ""):
-        with pytest.raises(LayaError, match="neither a folder nor a parquet file nor a known data set"):
+        with pytest.raises(LayaError, match="neither a folder nor a parquet or CSV file nor a known data set"):
             open_dataset(name)
     with pytest.raises(LayaError, match="has no sub-folders; give each class one"):
         open_dataset(str(tmp_path))
@@ -334,3 +334,45 @@ def test_only_what_lies_in_the_data_folder_is_offered(folder, tmp_path, monkeypa
     (tmp_path / "notes.txt").write_text("x")
     monkeypatch.setenv("LAYA_DATA", str(tmp_path))
     assert list(datasets.offered()) == ["pictures"]
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_csv_names_paths_and_labels(tmp_path):
+    (tmp_path / "pics").mkdir()
+    for i in range(4):
+        (tmp_path / "pics" / f"{i}.png").write_bytes(picture(i))
+    file = tmp_path / "mine.csv"
+    file.write_text(
+        'path,label,split\npics/0.png,dog,train\npics/1.png,cat,train\n"pics/2.png",cat,test\npics/3.png,dog,val\n',
+        encoding="utf-8-sig",
+    )
+    assert splits(str(file)) == ("train", "val", "test")
+    train = open_dataset(str(file), "train")
+    assert (train.name, train.classes, train.labels.tolist(), train.split) == ("mine", ("cat", "dog"), [1, 0], "train")
+    assert train.load(1).getpixel((0, 0)) == (1, 1, 1)
+    assert open_dataset(str(file), "test").sources == ["pics/2.png"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "needs the columns path and label"),
+        ("file,label\na.png,x\n", "needs the columns path and label"),
+        ("path,label\na.png,\n", "both filled in every row"),
+        ("path,label\n../../etc/passwd,x\n", "outside its own folder: '../../etc/passwd'"),
+        ("path,label\n/etc/passwd,x\n", "outside its own folder"),
+        ("path,label,split\na.png,x,train\n", "no pictures in its part 'test'"),
+    ],
+)
+def test_a_useless_csv_is_refused_in_a_sentence(tmp_path, text, message):
+    (tmp_path / "my.csv").write_text(text)
+    with pytest.raises(LayaError, match=message):
+        open_dataset(str(tmp_path / "my.csv"))
+
+
+def test_a_csv_that_is_no_text_is_refused(tmp_path):
+    (tmp_path / "my.csv").write_bytes(b"\xff\xfe\x00path")
+    with pytest.raises(LayaError, match="CSV file in UTF-8"):
+        open_dataset(str(tmp_path / "my.csv"))

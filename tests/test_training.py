@@ -21,7 +21,7 @@ from laya.heads import build_head
 from laya.hidden import hidden_states
 from laya.images import Preprocessing
 from laya.model import LayaClassifier
-from laya.training import Epoch, TrainingConfig, _best, _stopped, augment, make_backbone, train
+from laya.training import Epoch, TrainingConfig, _best, _stopped, augment, class_weights, make_backbone, train
 from tests.conftest import make_model
 
 PLAIN = Preprocessing(size=(8, 8))
@@ -200,8 +200,10 @@ def test_a_folder_becomes_a_checkpoint_with_its_own_figures(pictures, tmp_path):
     assert sorted(file.name for file in out.iterdir()) == [
         "README.md",
         "config.json",
+        "data.json",
         "metrics.json",
         "model.safetensors",
+        "profiles.json",
     ]
     checkpoint, metrics = load(str(out)), read_metrics(out)
     assert checkpoint.classes == ("left", "none", "right")
@@ -418,3 +420,14 @@ def test_the_schedule_begins_again_at_half_the_peak(tmp_path, monkeypatch):
     for bad in ([5], [0], [3, 2], [2, 2]):
         with pytest.raises(LayaError, match="restarts must be rising numbers"):
             config(epochs=5, restarts=bad)
+
+
+def test_balanced_classes_weigh_the_same_in_all():
+    labels = torch.tensor([0, 0, 0, 1])
+    weights = class_weights(labels, 3)
+    assert weights.tolist() == pytest.approx([4 / (2 * 3), 4 / (2 * 1), 0])
+    assert sum(weights[label].item() for label in labels) == pytest.approx(4)  # the loss keeps its scale
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    each = -logits.log_softmax(-1)[torch.arange(4), labels]
+    expected = (each[:3].mean() + each[3]) / 2  # every class that there is counts as much as the other
+    torch.testing.assert_close(torch.nn.functional.cross_entropy(logits, labels, weights), expected)

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.fx.proxy import TraceError
 
 from laya.backbones.base import Backbone
 from laya.errors import LayaError, unknown
@@ -50,6 +51,8 @@ class Extracted(Backbone):
         self._nodes = tuple(layers)
         try:
             self.model = create_feature_extractor(module, {node: node for node in layers})
+        except TraceError as error:
+            raise LayaError("The network cannot be traced by torch.fx, so its layers cannot be read.") from error
         except ValueError as error:
             raise LayaError(f"The network has no layer of one of the names {', '.join(map(repr, layers))}.") from error
         except Exception as error:  # what a foreign module raises while it is traced is its own
