@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -61,7 +62,7 @@ def synthetic(name: str = "vit_base_patch14_dinov2") -> Checkpoint:
     model = LayaClassifier(backbone, head).eval().requires_grad_(False)
     names = tuple(f"class {i}" for i in range(CLASSES))
     preprocessing = Preprocessing((224, 224), 3, (0.5,) * 3, (0.5,) * 3)
-    return Checkpoint(f"random {name}", model, names, preprocessing, "", "", torch.device("cpu"))
+    return Checkpoint(f"random {name}", model, names, preprocessing, "", "", torch.device("cpu"), Path())
 
 
 def cases(checkpoint: Checkpoint) -> Iterator[Case]:
@@ -181,7 +182,7 @@ def growth(quick: bool) -> Iterator[tuple[str, list[int], list[float]]]:
                 model.eval().requires_grad_(False),
                 tuple(f"class {i}" for i in range(classes)),
                 Preprocessing((8, 8), 1),
-                *("", "", torch.device("cpu")),
+                *("", "", torch.device("cpu"), Path()),
             )
             trace = model.trace(torch.rand(1, 1, 8, 8))
 

@@ -14,10 +14,14 @@ Listing reads JSON alone; torch is imported only when a model is loaded or saved
 """
 
 import hashlib
+import io
 import json
 import os
+import struct
+import zipfile
+import zlib
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from laya.errors import LayaError, unknown
@@ -48,6 +52,7 @@ class Checkpoint:
     weights : SHA-256 of the weights file, hexadecimal.
     identity : SHA-256 of config.json, which names the weights' hash: equal only if everything is equal.
     device : where the model lies.
+    folder : where it was loaded from.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Checkpoint:
     weights: str
     identity: str
     device: "torch.device"
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -74,16 +80,20 @@ class Summary:
     problem: str | None = None
 
 
-def root() -> Path:
-    """The folder that holds the checkpoints: LAYA_CHECKPOINTS, or ``checkpoints`` beside the package."""
-    return Path(os.environ.get("LAYA_CHECKPOINTS") or Path(__file__).parent.parent / "checkpoints")
+def roots() -> list[Path]:
+    """The folders that hold checkpoints: those in LAYA_CHECKPOINTS (more than one as in PATH), or else ours."""
+    given = os.environ.get("LAYA_CHECKPOINTS", "").split(os.pathsep)
+    return [Path(each) for each in given if each] or [Path(__file__).parent.parent / "checkpoints"]
 
 
 def available() -> list[Summary]:
-    """All checkpoints under :func:`root`, by name; a broken one is listed with its problem."""
-    if not root().is_dir():
-        return []
-    return [summary(folder) for folder in sorted(root().iterdir()) if (folder / CONFIG).is_file()]
+    """All checkpoints under :func:`roots`, by name; a broken one is listed with its problem. Of one name the first."""
+    found: dict[str, Path] = {}
+    for root in roots():
+        for folder in root.iterdir() if root.is_dir() else ():
+            if (folder / CONFIG).is_file():
+                found.setdefault(folder.name, folder)
+    return [summary(found[name]) for name in sorted(found)]
 
 
 def summary(folder: Path) -> Summary:
@@ -113,7 +123,7 @@ def summary(folder: Path) -> Summary:
 
 
 def find(name: str) -> Path:
-    """The folder of a checkpoint, from its name under :func:`root` or its own path.
+    """The folder of a checkpoint, from its name under :func:`roots` or its own path.
 
     Raises
     ------
@@ -121,8 +131,9 @@ def find(name: str) -> Path:
         There is no such checkpoint; the message lists those that exist.
     """
     # os.path instead of Path: a name that is too long for a path is simply not there.
-    if name and "/" not in name and os.path.isfile(root() / name / CONFIG):  # noqa: PTH113
-        return root() / name
+    for root in roots():
+        if name and "/" not in name and os.path.isfile(root / name / CONFIG):  # noqa: PTH113
+            return root / name
     if name and os.path.isdir(name):  # noqa: PTH112
         return Path(name).resolve()
     raise unknown("checkpoint", name, (entry.name for entry in available()))
@@ -149,6 +160,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     ]
     if broken:
         raise LayaError(f"The config.json of {folder.name!r} has no usable {broken[0]!r}.")
+    if settings["backbone"]["options"].get("pretrained"):
+        raise LayaError(f"The config.json of {folder.name!r} asks for a download; a checkpoint brings its own weights.")
     classes = settings["classes"]
     if len(classes) < 2 or not all(isinstance(name, str) and name and name.isprintable() for name in classes):
         raise LayaError(f"The config.json of {folder.name!r} needs at least 2 class names of printable characters.")
@@ -192,7 +205,7 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
 
     Parameters
     ----------
-    name : a folder's name under :func:`root`, or the path of a checkpoint folder.
+    name : a folder's name under :func:`roots`, or the path of a checkpoint folder.
     device : None chooses CUDA when available, else the CPU.
 
     Raises
@@ -232,7 +245,53 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
     device = device or pick_device()
     model = model.to(device).eval().requires_grad_(False)
     identity = hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()
-    return Checkpoint(folder.name, model, classes, preprocessing, digest, identity, device)
+    return Checkpoint(folder.name, model, classes, preprocessing, digest, identity, device, folder)
+
+
+ARCHIVE_BYTES = 500 * 2**20  # most bytes of a checkpoint's files together
+_WELCOME = (WEIGHTS, CONFIG, METRICS, PROFILES, EVIDENCE, CARD)
+
+
+def unpack(data: bytes, name: str, place: Path) -> Path:
+    """A checkpoint folder from a zip archive, its files checked before anything is written, and the model after.
+
+    Parameters
+    ----------
+    data : the archive: the files of one checkpoint, perhaps inside one folder. Samples and what else is in it is left.
+    name : what the archive is called.
+    place : an empty folder to write into.
+
+    Raises
+    ------
+    LayaError
+        No zip, no checkpoint in it, more than :data:`ARCHIVE_BYTES` unpacked, or see :func:`load`.
+    """
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        entries = {
+            PurePosixPath(entry.filename).name: entry
+            for entry in archive.infolist()
+            if len(PurePosixPath(entry.filename).parts) <= 2 and PurePosixPath(entry.filename).name in _WELCOME
+        }
+        if not {WEIGHTS, CONFIG} <= entries.keys():
+            raise LayaError(f"{name!r} holds no checkpoint: pack {WEIGHTS} and {CONFIG}, which training writes.")
+        if any(entry.flag_bits & 1 for entry in entries.values()):
+            raise LayaError(f"{name!r} is locked with a password; pack it without one.")
+        files, left = {}, ARCHIVE_BYTES
+        for file, entry in entries.items():
+            with archive.open(entry) as stream:  # what a header says of the size need not be true
+                files[file] = stream.read(left + 1)
+            left -= len(files[file])
+            if left < 0:
+                raise LayaError(f"{name!r} unpacks to more than {ARCHIVE_BYTES >> 20} MB, the limit.")
+    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, struct.error, zlib.error) as error:
+        raise LayaError(f"{name!r} is not a zip archive, or it is damaged; pack it again.") from error
+    stem = "".join(sign for sign in PurePosixPath(name).stem if sign.isalnum() or sign in "-_") or "model"
+    folder = place / stem
+    for file, content in files.items():
+        write(folder / file, content)
+    load(str(folder))
+    return folder
 
 
 def save(
@@ -280,13 +339,13 @@ def save(
 
 def backbone_file(name: str) -> Path:
     """A file of backbone weights from its name under ``backbones/``, or its own path."""
-    shared = root() / BACKBONES / name
-    return shared if shared.is_file() else Path(name)
+    shared = (root / BACKBONES / name for root in roots())
+    return next((file for file in shared if file.is_file()), Path(name))
 
 
 def is_shared(file: Path) -> bool:
     """Whether a file of backbone weights lies where checkpoints may share it."""
-    return file.resolve().parent == (root() / BACKBONES).resolve()
+    return file.resolve().parent in [(root / BACKBONES).resolve() for root in roots()]
 
 
 def read_backbone_weights(file: Path, expected: "dict[str, torch.Tensor]") -> "tuple[dict[str, torch.Tensor], str]":
@@ -317,7 +376,7 @@ def _shared(folder: Path, named: Any, backbone: "Backbone") -> "dict[str, torch.
     name, digest = (named.get("file"), named.get("sha256")) if isinstance(named, dict) else (None, None)
     if not isinstance(name, str) or not isinstance(digest, str) or Path(name).name != name or not name.isprintable():
         raise LayaError(f"The config.json of {folder.name!r} has no usable 'weights' for its backbone.")
-    places = (folder / name, folder.parent / BACKBONES / name, root() / BACKBONES / name)
+    places = (folder / name, *(root / BACKBONES / name for root in (folder.parent, *roots())))
     file = next((place for place in places if place.is_file()), None)
     if file is None:
         raise LayaError(f"{folder.name!r} needs the backbone weights {name!r}; put them into checkpoints/{BACKBONES}.")

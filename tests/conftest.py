@@ -1,6 +1,7 @@
 """Shared fixtures. No test reaches the network: a connection to anything but this machine raises."""
 
 import io
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,4 +72,13 @@ def encode(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:
     """An image file's bytes."""
     stream = io.BytesIO()
     image.save(stream, kind, **options)
+    return stream.getvalue()
+
+
+def pack(files: dict[str, bytes]) -> bytes:
+    """A zip archive's bytes."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
     return stream.getvalue()

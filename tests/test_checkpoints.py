@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import pickle
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from laya import checkpoints
 from laya.checkpoints import CONFIG, WEIGHTS, load
 from laya.errors import LayaError
 from laya.heads import HEADS
-from tests.conftest import CLASSES, PREPROCESSING, make_model
+from tests.conftest import CLASSES, PREPROCESSING, make_model, pack
 
 
 def edit_config(folder: Path, **changes: object) -> None:
@@ -271,3 +273,57 @@ def test_a_name_that_can_be_no_path_is_not_found():
     for name in ("a" * 300, "", "x\0y"):
         with pytest.raises(LayaError, match="no checkpoint called"):
             load(name)
+
+
+# --- several folders, and archives ------------------------------------------------------------------------------------
+
+
+def test_checkpoints_lie_in_several_folders(saved, tmp_path, monkeypatch):
+    other = tmp_path / "more"
+    shutil.copytree(saved, other / "second")
+    shutil.copytree(saved, other / "small")  # a name that is taken
+    monkeypatch.setenv("LAYA_CHECKPOINTS", os.pathsep.join([str(saved.parent), str(other), str(tmp_path / "none")]))
+    assert [(entry.name, entry.folder) for entry in checkpoints.available()] == [
+        ("second", other / "second"),
+        ("small", saved),
+    ]
+    assert load("second").name == "second"
+    assert load("small").folder == saved
+
+
+@pytest.mark.parametrize("inside", ["", "my model/"])
+def test_a_zip_becomes_a_checkpoint(saved, tmp_path, inside):
+    files = {inside + file.name: file.read_bytes() for file in saved.iterdir()}
+    files |= {inside + "evil.py": b"import os", "../../outside.json": b"{}", inside + "samples/x.png": b"x"}
+    place = tmp_path / "place"
+    folder = checkpoints.unpack(pack(files), "my model.zip", place)
+    assert folder == place / "mymodel"
+    assert sorted(file.name for file in folder.iterdir()) == ["config.json", "model.safetensors"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["checkpoints", "place"]
+    assert load(str(folder)).weights == load(str(saved)).weights
+
+
+def test_useless_archives_are_refused(saved, tmp_path, monkeypatch):
+    whole = {file.name: file.read_bytes() for file in saved.iterdir()}
+    cases = {
+        "not a zip archive": b"no archive",
+        "holds no checkpoint": pack({"config.json": b"{}"}),
+        "not readable JSON": pack(whole | {"config.json": b"{"}),
+        "damaged or cut off": pack(whole | {"model.safetensors": whole["model.safetensors"][:-9]}),
+        "a pickle under another name": pack(whole | {"model.safetensors": b"\x80\x04K\x01."}),
+    }
+    for number, (message, data) in enumerate(cases.items()):
+        with pytest.raises(LayaError, match=message):
+            checkpoints.unpack(data, "x.zip", tmp_path / str(number))
+    monkeypatch.setattr(checkpoints, "ARCHIVE_BYTES", 2000)
+    with pytest.raises(LayaError, match="unpacks to more than"):
+        checkpoints.unpack(pack(whole | {"README.md": bytes(10**6)}), "x.zip", tmp_path / "large")
+    assert not (tmp_path / "large").exists()
+
+
+def test_a_config_that_asks_for_a_download_is_refused(saved):
+    settings = json.loads((saved / "config.json").read_text())
+    settings["backbone"] = {"name": "timm", "options": {"model": "vit_tiny_patch16_224", "pretrained": True}}
+    (saved / "config.json").write_text(json.dumps(settings))
+    with pytest.raises(LayaError, match="asks for a download"):
+        load(str(saved))

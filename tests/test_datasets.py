@@ -1,11 +1,9 @@
 """Image folders, class matching (H17), and where Fashion-MNIST is found."""
 
 import gzip
-import io
 import json
 import shutil
 import struct
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,7 @@ from laya import datasets
 from laya.datasets import batches, open_dataset, open_zip, splits
 from laya.errors import LayaError
 from laya.images import Preprocessing
-from tests.conftest import encode
+from tests.conftest import encode, pack
 
 
 @pytest.fixture
@@ -251,14 +249,6 @@ def test_two_sets_follow_each_other(folder):
 
 
 # --- a zip of pictures ------------------------------------------------------------------------------------------------
-
-
-def pack(files: dict[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
 
 
 def picture(value: int) -> bytes:

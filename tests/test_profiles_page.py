@@ -13,9 +13,8 @@ from laya.checkpoints import load
 from laya.datasets import open_zip
 from laya.explanation import explain
 from laya.ui.profiles import as_csv, unusual
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, pack
 from tests.test_app import answer, texts
-from tests.test_datasets import pack
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 FASHION = "fashion-mnist-mlp"

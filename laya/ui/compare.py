@@ -7,11 +7,11 @@ import plotly.graph_objects as go
 import streamlit as st
 from PIL import Image, ImageFilter, ImageOps
 
-from laya import checkpoints, comparison, plots
+from laya import comparison, plots
 from laya.attribution import ATTRIBUTIONS
 from laya.explanation import Explanation
 from laya.scores import LayerScores
-from laya.ui import analysis, controls, places, report, state, theme
+from laya.ui import analysis, controls, models, places, report, state, theme
 from laya.ui.analysis import Analysis
 from laya.ui.desk import Desk
 from laya.ui.picker import Choice
@@ -366,9 +366,7 @@ def _moved(results: list[Explanation], names: tuple[str, str]) -> None:
 def two_models(desk: Desk, seen: Analysis) -> None:
     """The same image through another checkpoint, on one relative depth axis."""
     entries = {
-        entry.name: entry
-        for entry in checkpoints.available()
-        if entry.problem is None and entry.name != desk.checkpoint.name
+        entry.name: entry for entry in models.listed() if entry.problem is None and entry.name != desk.checkpoint.name
     }
     if not entries or desk.choice is None:
         st.info("There is only one model here; train another to compare with.")

@@ -2,12 +2,11 @@
 
 import streamlit as st
 
-from laya import checkpoints
 from laya.attribution import Settings
 from laya.checkpoints import Checkpoint, Summary
 from laya.glossary import TERMS
 from laya.heads import REMOVALS
-from laya.ui import state, theme
+from laya.ui import models, state, theme
 
 TEMPERATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 STEPS = Settings().steps
@@ -15,7 +14,7 @@ STEPS = Settings().steps
 
 def choose_checkpoint() -> Summary | None:
     """A choice of the usable checkpoints; None, with what to do, where there is none. Broken ones are named."""
-    entries = checkpoints.available()
+    entries = models.listed()
     usable = [entry for entry in entries if entry.problem is None]
     for entry in entries:
         if entry.problem is not None:

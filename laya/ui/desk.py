@@ -38,7 +38,7 @@ def lay_out(gallery: DeltaGenerator) -> Desk:
     except LayaError as error:
         st.error(theme.plain(str(error)))
         st.stop()
-    choice = picker.pick_image(checkpoints.samples(summary.name), gallery)
+    choice = picker.pick_image(checkpoints.samples(str(summary.folder)), gallery)
     if choice is None:
         return Desk(checkpoint, None, True, None)
     recipe = controls.choose_recipe(checkpoint)

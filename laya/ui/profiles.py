@@ -440,7 +440,7 @@ def as_csv(report: Report) -> str:
 
 def usual(checkpoint: Checkpoint, result: Explanation) -> None:
     """An image's attention over what is usual for its predicted class; nothing where there is no profile for it."""
-    report = checkpoints.read_profiles(checkpoints.find(checkpoint.name))
+    report = checkpoints.read_profiles(checkpoint.folder)
     name = result.predictions[0][0]
     part = report.get("predicted", {}).get(name)
     if not part or not part["alpha_mean"] or "alpha" not in result.attributions:

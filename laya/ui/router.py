@@ -19,6 +19,7 @@ def navigation() -> "StreamlitPage":
             st.Page("pages/compare.py", title="Compare", url_path="compare"),
             st.Page("pages/profiles.py", title="Depth profiles", url_path="profiles"),
             st.Page("pages/evidence.py", title="Evidence", url_path="evidence"),
+            st.Page("pages/models.py", title="Models", url_path="models"),
         ],
         position="top",
     )

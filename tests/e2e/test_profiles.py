@@ -1,14 +1,13 @@
 """A person browses depth profiles."""
 
 import json
-import zipfile
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from laya import checkpoints
+from tests.conftest import pack
 from tests.e2e.test_inspect import SAMPLES
 
 FASHION = "fashion-mnist-mlp"
@@ -72,14 +71,11 @@ def test_the_report_is_taken_away(profiles: Page):
 
 
 def test_a_zip_of_ones_own_is_profiled(profiles: Page):
-    stream = BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name in ("Coat", "Bag"):
-            archive.writestr(f"{name}/1.png", SAMPLES[name].read_bytes())
+    data = pack({f"{name}/1.png": SAMPLES[name].read_bytes() for name in ("Coat", "Bag")})
     profiles.get_by_role("radio", name="My pictures").click()
     expect(profiles.get_by_text("classes may be missing")).to_be_visible()
     profiles.locator('input[type="file"]').set_input_files(
-        {"name": "mine.zip", "mimeType": "application/zip", "buffer": stream.getvalue()}
+        {"name": "mine.zip", "mimeType": "application/zip", "buffer": data}
     )
     expect(profiles.get_by_text("2 pictures in 2 folders.")).to_be_visible()
     profiles.get_by_role("button", name="Build the profile").click()
