@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from laya.comparison import Comparison, compare
     from laya.errors import LayaError
     from laya.explanation import Explanation, explain
+    from laya.hub import LayaModel
     from laya.model import LayaClassifier, Trace
 
 _HOME = {
@@ -21,6 +22,7 @@ _HOME = {
     "Explanation": "laya.explanation",
     "LayaClassifier": "laya.model",
     "LayaError": "laya.errors",
+    "LayaModel": "laya.hub",
     "Settings": "laya.attribution",
     "Trace": "laya.model",
     "compare": "laya.comparison",
@@ -34,6 +36,7 @@ __all__ = [
     "Explanation",
     "LayaClassifier",
     "LayaError",
+    "LayaModel",
     "Settings",
     "Trace",
     "compare",
