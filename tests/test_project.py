@@ -65,7 +65,7 @@ def test_the_network_guard_works():
 
 
 def test_every_link_of_the_documents_leads_somewhere():
-    for document in (PROJECT / "README.md", *(PROJECT / "checkpoints").rglob("*.md")):
+    for document in (PROJECT / "README.md", *(PROJECT / "checkpoints").rglob("*.md"), *(PROJECT / "docs").glob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             if not target.startswith("http"):
                 assert (document.parent / target).exists(), f"{document.name}: {target}"

@@ -1,0 +1,59 @@
+"""Every command of the documents runs, and the reference lists what there is."""
+
+import re
+import shlex
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from laya.cli import app
+from laya.training import TrainingConfig
+from tests.conftest import PROJECT
+
+DOCS = PROJECT / "docs"
+STAND_IN = {"timm:vit_small_patch14_dinov2": "timm:test_vit"}  # timm's own small model; its weights are random
+
+
+def commands(document: Path) -> list[list[str]]:
+    blocks = re.findall(r"```bash\n(.*?)```", document.read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("python -m laya ")]
+    return [[STAND_IN.get(word, word) for word in shlex.split(line, comments=True)[3:]] for line in lines]
+
+
+def test_the_way_to_ones_own_model_leads_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAYA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path / "checkpoints"))
+    for label, name in enumerate(("cat", "dog")):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        for i in range(1, 21):
+            Image.new("RGB", (40, 40), (100 * label + i, i, 90)).save(tmp_path / "pictures" / name / f"{i}.jpg")
+    found = commands(DOCS / "own-model.md")
+    assert [words[0] for words in found] == ["check", "train", "list", "explain", "verify"]
+    for words in found:
+        extra = ["--no-pretrained", "--epochs", "2"] if words[0] == "train" else []
+        done = CliRunner().invoke(app, words + extra)
+        assert done.exit_code == 0, (words, done.output, done.exception)
+    assert sorted(file.name for file in (tmp_path / "checkpoints" / "mine").iterdir()) == [
+        *("README.md", "config.json", "data.json", "metrics.json", "model.safetensors", "profiles.json")
+    ]
+
+
+def test_the_reference_lists_every_setting_with_its_default():
+    rows = dict(re.findall(r"^\| `(\w+)` \|\s*`?([^|`]*?)`?\s*\|", (DOCS / "config.md").read_text(), re.MULTILINE))
+    assert list(rows) == [field.name for field in fields(TrainingConfig)]
+    shown = TrainingConfig(data="x")
+    for name, text in rows.items():
+        if name != "data":
+            value = getattr(shown, name)
+            value = list(value) if isinstance(value, tuple) else value
+            assert eval(text.strip().replace("true", "True").replace("false", "False")) == value, name
+
+
+@pytest.mark.parametrize("document", sorted(DOCS.glob("*.md")), ids=lambda file: file.name)
+def test_python_in_the_documents_compiles(document):
+    for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
+        compile(block, document.name, "exec")
