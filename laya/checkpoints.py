@@ -227,11 +227,16 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
     digest = hashlib.sha256(data).hexdigest()
     tensors = _parse(data, folder.name)
     classes = tuple(settings["classes"])
-    # On the meta device a size from a hostile config costs no memory; the file's own tensors are put in its place.
-    with torch.device("meta"):
+
+    def build() -> LayaClassifier:
         backbone = build_backbone(settings["backbone"]["name"], settings["backbone"]["options"])
         head = build_head(settings["head"]["name"], backbone.widths, len(classes), settings["head"]["options"])
-        model = LayaClassifier(backbone, head)
+        return LayaClassifier(backbone, head)
+
+    # On the meta device a size from a hostile config costs no memory; the file's own tensors are put in its place.
+    with torch.device("meta"):
+        model = build()
+    backbone = model.backbone
     shared = settings["backbone"].get("weights")
     if shared is not None:
         tensors |= _shared(folder, shared, backbone)
@@ -241,6 +246,8 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
     _check_fit(folder.name, model.state_dict(), tensors)
     if digest != settings["weights_sha256"]:
         raise LayaError(f"The weights of {folder.name!r} are not the ones that its config.json names; copy both again.")
+    if any(name not in tensors for name, _ in model.named_buffers()):
+        model = build()  # some buffers are computed and in no file; by now the sizes are known to be those of the file
     model.load_state_dict(tensors, strict=True, assign=True)
     device = device or pick_device()
     model = model.to(device).eval().requires_grad_(False)

@@ -1,6 +1,7 @@
 """Backbones cut out of somebody else's network: torchvision's classifiers by name, any module with a list of layers."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -58,7 +59,10 @@ class Extracted(Backbone):
         except Exception as error:  # what a foreign module raises while it is traced is its own
             raise LayaError("The network cannot be traced by torch.fx, so its layers cannot be read.") from error
         with torch.no_grad():
-            blank = torch.zeros(1, preprocessing.channels, *preprocessing.size)
+            device = next(
+                (each.device for each in self.model.parameters()), None
+            )  # a builder need not heed the default
+            blank = torch.zeros(1, preprocessing.channels, *preprocessing.size, device=device)
             training = self.model.training
             activations = self.eval()(blank)
             self.train(training)
@@ -154,7 +158,8 @@ def _stages(network: nn.Module, preprocessing: Preprocessing, channels_last: boo
         return blocks
     nodes = get_graph_node_names(network, suppress_diff_warning=True)[1]
     with torch.no_grad(), torch.device("meta"):
-        every = create_feature_extractor(network, return_nodes=nodes, suppress_diff_warning=True).to("meta").eval()
+        every = create_feature_extractor(deepcopy(network), return_nodes=nodes, suppress_diff_warning=True)
+        every = every.to("meta").eval()
         values = every(torch.zeros(1, preprocessing.channels, *preprocessing.size))
     last: dict[tuple[int, ...], str] = {}
     for node in nodes[1:]:  # the first is the input
