@@ -383,7 +383,7 @@ def spread_chart(
             x=places,
             y=list(means),
             mode="markers",
-            marker={"symbol": "line-ew", "size": 26 / count, "line": {"color": colour, "width": 4}},
+            marker={"symbol": "line-ew", "size": (26 if few else 14) / count, "line": {"color": colour, "width": 4}},
             showlegend=False,
             customdata=[[html.escape(layer), *(each[i] for each in quantiles)] for i, layer in enumerate(layers)],
             hovertemplate=f"<b>{html.escape(label)}</b><br>%{{customdata[0]}}<br>mean %{{y:.3f}} {unit}<br>"

@@ -323,7 +323,7 @@ def two_images(desk: Desk, seen: Analysis) -> None:
         for each, slot in ((seen, "explanation"), (other, "explanation-other"))
     ]
     with answer:
-        _moved(results, ("this image", "the other image"))
+        _moved(results, ("This image", "the other image"), "is taken for")
     for column, result, each, title in zip(
         st.columns(2, gap="large"), results, (seen, other), ("This image", change), strict=True
     ):
@@ -340,7 +340,7 @@ def two_images(desk: Desk, seen: Analysis) -> None:
             )
 
 
-def _moved(results: list[Explanation], names: tuple[str, str]) -> None:
+def _moved(results: list[Explanation], names: tuple[str, str], verb: str) -> None:
     one, other = results
     words = []
     if "alpha" in one.attributions and "alpha" in other.attributions:
@@ -352,12 +352,11 @@ def _moved(results: list[Explanation], names: tuple[str, str]) -> None:
         )
     a, b = one.predictions[0], other.predictions[0]
     words.append(
-        f"Both are taken for “{a[0]}”."
+        f"For both the prediction is “{a[0]}”."
         if a[0] == b[0]
-        else f"{names[0].capitalize()} is taken for “{a[0]}”, {names[1]} for “{b[0]}”."
+        else f"{names[0]} {verb} “{a[0]}”, {names[1]} {verb} “{b[0]}”."
     )
-    eyebrow = f"{names[0]}: {a[0]}, {a[1]:.1%} · {names[1]}: {b[0]}, {b[1]:.1%}"
-    theme.verdict(eyebrow[0].upper() + eyebrow[1:], " ".join(words))
+    theme.verdict(f"{names[0]}: {a[0]}, {a[1]:.1%} · {names[1]}: {b[0]}, {b[1]:.1%}", " ".join(words))
 
 
 # --- two models ------------------------------------------------------------------------------------------------------
@@ -389,7 +388,7 @@ def two_models(desk: Desk, seen: Analysis) -> None:
     ]
     titles = [desk.checkpoint.name, name]
     with answer:
-        _moved(results, (titles[0], titles[1]))
+        _moved(results, (titles[0], titles[1]), "says")
     profiles = [
         (title, colour, result.layers, [abs(share) for share in result.scores[0].shares])
         for title, colour, result in zip(titles, (plots.ACCENT, plots.OTHER), results, strict=True)

@@ -38,6 +38,7 @@ PARTS = {"all": "all", "right": "right", "wrong": "wrong", "difference": "right 
 SORTS = ("similarity", "depth", "name")
 FLAT = 0.02  # of the most that there can be: mutual information below it is next to none
 LEAD = 0.9  # a mean weight above it is nearly all
+ENOUGH = 10  # pictures of a class, to be named as an extreme
 FAR = 0.1  # of the attention: less than that is not called unusual
 
 
@@ -144,7 +145,8 @@ def show(summary: Summary, report: Report) -> None:
 def verdict(report: Report) -> None:
     """The answer in plain words, and what stands against trusting it."""
     named = {name: row for name, row in _rows(report, "true", "all", _quantity(report)) if row is not None}
-    order = sorted(named, key=lambda name: profiles.depth(named[name]))
+    many = [name for name in named if report["classes"][name]["n"] >= ENOUGH]
+    order = sorted(many if len(many) > 1 else named, key=lambda name: profiles.depth(named[name]))
     eyebrow = f"{report['n']:,} pictures of {report.get('data', 'a data set')}"
     if report.get("split"):
         eyebrow += f", {report['split']} set"
