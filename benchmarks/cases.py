@@ -1,18 +1,19 @@
 """What is measured. Every case gives a ratio of two sides on the same model, images and machine."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 import torch
-from captum.attr import LayerGradCam, LayerGradientXActivation, LayerIntegratedGradients
+from captum.attr import IntegratedGradients, LayerGradCam, LayerGradientXActivation, LayerIntegratedGradients
 from torch import Tensor, nn
 
 from benchmarks.timing import Ratio, compare, seconds
 from laya import checkpoints, comparison, datasets, images, profiles
 from laya.attribution import Settings
+from laya.attribution.total import pixel_gradients
 from laya.backbones import build_backbone
 from laya.checkpoints import Checkpoint
 from laya.datasets import ImageSet
@@ -106,14 +107,24 @@ def cases(checkpoint: Checkpoint) -> Iterator[Case]:
         False,
         lambda quick: compare(everything, bare, repeats=5 if quick else repeats),
     )
+    if not checkpoint.weights:  # the synthetic model: what takes minutes is measured on the shipped ones
+        return
     target = int(model(x).argmax())
+    layers = list(range(len(model.layers)))
+    some = [0, len(layers) // 2, len(layers) - 1] if deep else layers  # the others cost as much; all would take minutes
     yield Case(
-        "Captum layer by layer / our layer scores",
+        f"Captum layer by layer ({len(some)} layers, times {len(layers) / len(some):g}) / our layer scores",
         name,
         500,
         True,
-        lambda quick: compare(
-            lambda: layer_by_layer(model, x, target), lambda: scores(checkpoint, x), repeats=1 if quick or deep else 5
+        lambda quick: scaled(
+            compare(
+                lambda: layer_by_layer(model, x, target, some),
+                lambda: scores(checkpoint, x),
+                repeats=1 if quick or deep else 5,
+                warm=not deep,
+            ),
+            len(layers) / len(some),
         ),
     )
     data = labelled(checkpoint, 64 if deep else 2048)
@@ -128,6 +139,16 @@ def cases(checkpoint: Checkpoint) -> Iterator[Case]:
             with torch.inference_mode():
                 model.backbone(images.to_tensor(prepared, checkpoint.preprocessing))
 
+    yield Case(
+        "Integrated Gradients at the pixels / Captum's own call",
+        *(name, 1.0, False),
+        lambda quick: compare(
+            lambda: pixel_gradients(model, x, target, steps=STEPS),
+            lambda: IntegratedGradients(model).attribute(x, target=target, n_steps=STEPS),
+            repeats=1 if quick or deep else 5,
+            warm=not deep,
+        ),
+    )
     if deep:
         yield head_training(checkpoint)
     yield Case(
@@ -135,7 +156,7 @@ def cases(checkpoint: Checkpoint) -> Iterator[Case]:
         name,
         1.1,
         False,
-        lambda quick: compare(profile, batches, repeats=1 if quick else 5),
+        lambda quick: compare(profile, batches, repeats=1 if quick else 3 if deep else 5),
     )
 
 
@@ -199,10 +220,11 @@ def scores(checkpoint: Checkpoint, x: Tensor) -> object:
     return explain_trace(checkpoint, checkpoint.model.trace(x), settings=Settings(steps=STEPS))
 
 
-def layer_by_layer(model: nn.Module, x: Tensor, target: int) -> object:
+def layer_by_layer(model: LayaClassifier, x: Tensor, target: int, layers: Sequence[int]) -> object:
     """What a person would write with Captum: LayerIntegratedGradients and LayerGradCam for each layer in turn."""
     found = []
-    for layer in model.backbone.layer_modules:  # type: ignore[union-attr, operator]
+    modules = model.backbone.layer_modules
+    for layer in (modules[i] for i in layers):
         found.append(
             LayerIntegratedGradients(model, layer).attribute(x, target=target, n_steps=STEPS, internal_batch_size=10)
         )
@@ -210,6 +232,17 @@ def layer_by_layer(model: nn.Module, x: Tensor, target: int) -> object:
         method = LayerGradCam if shape == 4 else LayerGradientXActivation  # Captum's Grad-CAM takes maps alone
         found.append(method(model, layer).attribute(x, target=target))
     return found
+
+
+def scaled(ratio: Ratio, factor: float) -> Ratio:
+    """The ratio if our side had taken ``factor`` times as long."""
+    return replace(
+        ratio,
+        ratio=ratio.ratio * factor,
+        low=ratio.low * factor,
+        high=ratio.high * factor,
+        ours=ratio.ours * factor,
+    )
 
 
 def activation(model: nn.Module, layer: nn.Module, x: Tensor) -> Tensor:

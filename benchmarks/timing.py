@@ -29,10 +29,11 @@ class Ratio:
     repeats: int
 
 
-def compare(ours: Work, reference: Work, *, repeats: int) -> Ratio:
-    """Run both sides in turns, the order swapped each time, after one run of each that does not count."""
-    ours()
-    reference()
+def compare(ours: Work, reference: Work, *, repeats: int, warm: bool = True) -> Ratio:
+    """Run both sides in turns, the order swapped each time, after one run of each that does not count if ``warm``."""
+    if warm:
+        ours()
+        reference()
     pairs = []
     for number in range(repeats):
         if number % 2:

@@ -1,5 +1,7 @@
 """Gradient methods from Captum at the hidden states, through the head (the direct effect of a layer)."""
 
+from collections.abc import Callable
+
 import torch
 from captum.attr import InputXGradient, IntegratedGradients
 from torch import Tensor
@@ -19,11 +21,11 @@ def integrated_gradients(model: LayaClassifier, trace: Trace, target: Tensor, se
     ----------
     Sundararajan, Taly, Yan, "Axiomatic Attribution for Deep Networks", ICML 2017.
     """
-    method = IntegratedGradients(lambda *hidden: _logits(model, hidden, trace.head.tau), multiply_by_inputs=True)
+    method = IntegratedGradients(_from_joined(model, trace), multiply_by_inputs=True)
     attributions = method.attribute(
-        _inputs(trace), target=target, n_steps=settings.steps, internal_batch_size=max(ROWS, len(target))
+        _joined(trace), target=target, n_steps=settings.steps, internal_batch_size=max(ROWS, len(target))
     )
-    return _summed(attributions)
+    return _summed(model, attributions)
 
 
 def grad_cam(model: LayaClassifier, trace: Trace, target: Tensor, settings: Settings) -> Tensor:
@@ -35,8 +37,8 @@ def grad_cam(model: LayaClassifier, trace: Trace, target: Tensor, settings: Sett
     ----------
     Selvaraju et al., "Grad-CAM", ICCV 2017, equations 1 and 2.
     """
-    method = InputXGradient(lambda *hidden: _logits(model, hidden, trace.head.tau))
-    return _summed(method.attribute(_inputs(trace), target=target)).relu()
+    method = InputXGradient(_from_joined(model, trace))
+    return _summed(model, method.attribute(_joined(trace), target=target)).relu()
 
 
 def baseline_logits(model: LayaClassifier, trace: Trace) -> Tensor:
@@ -45,17 +47,24 @@ def baseline_logits(model: LayaClassifier, trace: Trace) -> Tensor:
     return logits
 
 
-def _inputs(trace: Trace) -> tuple[Tensor, ...]:
-    # Fresh tensor objects on the same storage: Captum's gradient flags never reach the trace, which others may share.
-    return tuple(h.detach().requires_grad_() for h in trace.hidden)
+# Captum gets the hidden states side by side as one tensor: it works on each tensor that it is given step by step in
+# Python, which for a deep backbone takes longer than the head itself.
 
 
-def _logits(model: LayaClassifier, hidden: tuple[Tensor, ...], tau: float) -> Tensor:
-    # A head may leave a layer out (LastLayer); the zero term keeps every layer in the graph, with gradient 0.
-    unused = sum((0 * h).sum(-1, keepdim=True) for h in hidden)
-    logits: Tensor = model.head(hidden, tau=tau).logits
-    return logits + unused
+def _joined(trace: Trace) -> Tensor:
+    """(B, d_1 + ... + d_L); a new tensor, so that Captum's gradient flags never reach the trace, which others share."""
+    return torch.cat([h.detach() for h in trace.hidden], dim=1).requires_grad_()
 
 
-def _summed(attributions: tuple[Tensor, ...]) -> Tensor:
-    return torch.stack([attribution.sum(-1) for attribution in attributions], dim=-1).detach()
+def _from_joined(model: LayaClassifier, trace: Trace) -> Callable[[Tensor], Tensor]:
+    def logits(joined: Tensor) -> Tensor:
+        hidden = torch.split(joined, list(model.head.widths), dim=1)
+        found: Tensor = model.head(hidden, tau=trace.head.tau).logits
+        return found
+
+    return logits
+
+
+def _summed(model: LayaClassifier, attributions: Tensor) -> Tensor:
+    parts = torch.split(attributions.detach(), list(model.head.widths), dim=1)
+    return torch.stack([part.sum(-1) for part in parts], dim=-1)

@@ -47,6 +47,6 @@ def contribution_maps(
             if places is None:
                 maps.append(ContributionMap(None, own[:, i]))
                 continue
-            values = torch.einsum("bd,bdhw->bhw", slope, places)
+            values = (slope.unsqueeze(1) @ places.flatten(2)).reshape(len(places), *places.shape[2:])
             maps.append(ContributionMap(values, own[:, i] - values.sum((1, 2))))
     return tuple(maps)
