@@ -256,7 +256,7 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
 
 
 ARCHIVE_BYTES = 500 * 2**20  # most bytes of a checkpoint's files together
-_WELCOME = (WEIGHTS, CONFIG, METRICS, PROFILES, EVIDENCE, CARD)
+_WELCOME = (WEIGHTS, CONFIG, METRICS, CARD)
 
 
 def unpack(data: bytes, name: str, place: Path) -> Path:

@@ -21,7 +21,6 @@ TERMS: dict[str, str] = {
     "same order, 0 unrelated, -1 reversed. Not defined where all scores or all effects are equal.",
     "deletion": "Deletion@1: how far the target's probability falls when the layer that the method ranks first is "
     "taken away. Higher means that the method found the layer that matters.",
-    "profile": "The mean of what the layers count over many images, layer by layer.",
     "profile distance": "How far an image's attention is from the mean of its class: the Jensen-Shannon distance, 0 "
     "the same, 1 no layer in common.",
     "AUROC": "The probability that a wrong prediction is ranked above a right one: 0.5 is guessing, 1 is perfect. In "

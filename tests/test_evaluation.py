@@ -150,7 +150,7 @@ def test_verify_says_what_it_cannot_try(saved, data):
     metrics = stated(saved, data)
     checkpoints.write_json(saved / "metrics.json", metrics | {"data": "nowhere"})
     assert passed(saved) == [True, None]
-    assert "neither a folder nor a parquet file nor a known data set" in verify(str(saved))[1].text
+    assert "neither a folder nor a parquet or CSV file nor a known data set" in verify(str(saved))[1].text
     for missing in ("split", "data", "faithfulness"):
         checkpoints.write_json(saved / "metrics.json", {key: metrics[key] for key in metrics if key != missing})
         assert passed(saved) == [True, None]

@@ -108,7 +108,7 @@ def test_a_zip_of_ones_own(app):
     labels = {html.unescape(label): row for label, row in zip(cells["y"], cells["z"], strict=True)}
     assert labels["Ankle boot (1)"] == expected["classes"]["Ankle boot"]["all"]["alpha_mean"]
     assert labels["Dress (no samples)"] == [None, None, None]
-    assert "1 files could not be read" in html.unescape(app.warning[0].value).replace("\\", "")
+    assert "1 file could not be read and was left out" in html.unescape(app.warning[0].value).replace("\\", "")
     assert "broken.png" in app.warning[0].value.replace("\\", "")
 
 

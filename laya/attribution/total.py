@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
-BATCH = 8  # integration steps that run at once, so that memory does not grow with the steps
+BATCH = 8  # integration steps that run at once, so that memory does not grow with the steps; more for small pictures
+SMALL = 64  # pixels
 _LOCKS: "WeakKeyDictionary[nn.Module, threading.Lock]" = WeakKeyDictionary()
 _GUARD = threading.Lock()
 
@@ -88,7 +89,8 @@ def pixel_gradients(
     """
     with evaluating(model):
         method = IntegratedGradients(lambda images: model.read(model.hidden_states(images), tau=tau).logits)
-        values = method.attribute(x, target=target, n_steps=steps, internal_batch_size=BATCH)
+        size = BATCH if max(x.shape[2:]) > SMALL else BATCH * 8
+        values = method.attribute(x, target=target, n_steps=steps, internal_batch_size=size)
     places: NDArray[np.float64] = values[0].sum(0).detach().double().cpu().numpy()
     return places
 

@@ -107,8 +107,9 @@ def _own_report(summary: Summary) -> Report | None:
         st.rerun()
     report: Report = kept[1]
     if report["skipped"]:
-        files = "; ".join(report["unreadable"][:5]) + (" …" if report["skipped"] > 5 else "")
-        st.warning(theme.plain(f"{report['skipped']} files could not be read and were left out: {files}"))
+        count, files = report["skipped"], "; ".join(report["unreadable"][:5])
+        what = "1 file could not be read and was" if count == 1 else f"{count} files could not be read and were"
+        st.warning(theme.plain(f"{what} left out: {files}{' …' if count > 5 else ''}"))
     return report
 
 
