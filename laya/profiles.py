@@ -140,7 +140,8 @@ def _measured(
 
 
 def _key(checkpoint: Checkpoint, data: ImageSet) -> str:
-    parts = [checkpoint.identity, data.digest(), data.labels.tolist(), torch.__version__]
+    labels = hashlib.sha256(data.labels.astype("<i8").tobytes()).hexdigest()
+    parts = [checkpoint.identity, data.digest(), labels, torch.__version__]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

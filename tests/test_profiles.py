@@ -1,6 +1,7 @@
 """Depth profiles against plain NumPy over single explanations."""
 
 import json
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -243,3 +244,27 @@ def test_profiles_are_ordered_by_depth_and_likeness():
     order = by_similarity(named)
     assert abs(order.index("deep") - order.index("deepest")) == 1
     assert order.index("shallow") == 0
+
+
+def test_memory_does_not_grow_with_the_number_of_images(checkpoint, data):
+    def peak(count: int) -> int:
+        rng = np.random.default_rng(count)
+        picture = rng.integers(0, 256, (8, 8), dtype=np.uint8)
+        many = ImageSet(
+            "many",
+            CLASSES,
+            rng.integers(0, 3, count),
+            lambda i: np.roll(picture, i),
+            [f"image {i}" for i in range(count)],
+        )
+        tracemalloc.start()
+        table = collect(checkpoint, many)
+        Sums.of([table]).report()
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(200)  # what is imported or compiled on the way does not count
+    small, large = peak(400), peak(4000)
+    per_image = (large - small) / 3600
+    assert per_image < 100  # bytes: names and labels, which the data set itself holds; a picture's figures are 44

@@ -42,7 +42,13 @@ def test_methods_images_and_models(page: Page, url: str):
         assert shown == pytest.approx([float(each.values[0, 0]), float(each.values[15, 3])], abs=1e-6)
     # What if: a weight is set to 0, and back.
     open_up(page, page.get_by_text("What if the attention were another?"))
-    expect(page.get_by_text("instead of")).to_be_visible()
+    told = page.get_by_text("instead of")
+    expect(told).to_be_visible()
+    before = told.inner_text()
+    first = page.get_by_role("slider", name=checkpoint.model.layers[0])
+    first.focus()
+    first.press("End")  # all the weight that a slider can give, to the first layer
+    expect(told).not_to_have_text(before)
     # Two images, then two models.
     page.get_by_role("radio", name="Images").scroll_into_view_if_needed()
     page.get_by_role("radio", name="Images").click()
