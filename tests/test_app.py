@@ -70,7 +70,7 @@ def test_a_sample_is_explained(app, label):
     assert answer(app) == result.summary()
     name, probability = result.predictions[0]
     assert f"Prediction: {name}, {probability:.1%}" in texts(app)
-    assert len(app.get("plotly_chart")) == 2
+    assert len(app.get("plotly_chart")) == 3  # depth, predictions, and what is usual for the class
     for scores in result.scores:
         rank = result.faithfulness[scores.method].spearman
         assert f"{scores.label} ({scores.family})</td><td>{rank:+.2f}</td>" in texts(app)

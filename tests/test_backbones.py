@@ -116,7 +116,7 @@ def test_a_network_of_one_size_takes_no_other():
 
 
 def test_missing_weights_are_named_with_the_way_out(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(LayaError, match=r"weights of 'vit_tiny_patch16_224' .* --weights.* --no-pretrained"):
         Timm("vit_tiny_patch16_224", pretrained=True)
 

@@ -32,10 +32,10 @@ def test_a_feature_map_is_pooled_by_its_spatial_mean():
     assert MLP().pool(activation).tolist() == [[2.5, 8.5]]
 
 
-@pytest.mark.parametrize("name", ["mlp", "cnn", "timm:vit_tiny_patch16_224"])
+@pytest.mark.parametrize("name", ["mlp", "cnn", "timm:vit_tiny_patch16_224", "torchvision:resnet18"])
 def test_options_rebuild_the_backbone(name):
     backbone = build_backbone(name, {})
-    assert set(BACKBONES) == {"mlp", "cnn", "timm"}
+    assert set(BACKBONES) == {"mlp", "cnn", "timm", "torchvision"}
     assert backbone.name == name.partition(":")[0]
     build_backbone(backbone.name, backbone.options).load_state_dict(backbone.state_dict())
 
