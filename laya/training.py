@@ -423,7 +423,7 @@ def _restore(
     with safe_open(file, "pt") as stored:
         words = stored.metadata()
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  # not a mapping
-    if words["config"] != json.dumps(asdict(config), sort_keys=True):
+    if TrainingConfig.from_dict(json.loads(words["config"])) != config:  # a setting that came later is at its default
         raise LayaError("The interrupted training had other settings; train without --resume, or into another folder.")
 
     def part(prefix: str) -> dict[str, Tensor]:

@@ -91,6 +91,25 @@ def test_another_recipe_does_not_resume(tmp_path):
         train(config(epochs=2), toy(), PLAIN, tmp_path / "state", resume=True)
 
 
+def test_a_state_from_before_a_setting_existed_resumes(tmp_path):
+    unbroken = train(config(epochs=2), toy(), PLAIN, tmp_path / "unbroken")
+
+    def kill(what: str, done: int, total: int) -> None:
+        if done > total // 2:
+            raise KeyboardInterrupt
+
+    state = tmp_path / "state"
+    with pytest.raises(KeyboardInterrupt):
+        train(config(epochs=2), toy(), PLAIN, state, on_progress=kill)
+    with safe_open(state, "pt") as stored:
+        words = stored.metadata()
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  # not a mapping
+    older = {name: value for name, value in json.loads(words["config"]).items() if name != "balance"}
+    state.write_bytes(serialise(tensors, metadata=words | {"config": json.dumps(older)}))
+    resumed = train(config(epochs=2), toy(), PLAIN, state, resume=True)
+    assert [epoch.loss for epoch in resumed.history] == [epoch.loss for epoch in unbroken.history]
+
+
 def test_a_damaged_state_does_not_resume(tmp_path):
     state = tmp_path / "state"
     for data in (b"", b"garbage that is long enough for a header", serialise({"x": torch.zeros(1)})):
