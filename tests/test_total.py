@@ -6,7 +6,7 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients, LayerGradCam, LayerIntegratedGradients
 
-from laya.attribution.total import total_effects
+from laya.attribution.total import _apart, total_effects
 from laya.backbones import CNN, MLP, Timm
 from laya.heads import build_head
 from laya.model import LayaClassifier
@@ -64,7 +64,7 @@ def test_tokens_become_maps_of_the_pictures_grid():
         torch.testing.assert_close(torch.tensor(result.maps[i]).float(), expected.detach(), atol=1e-6, rtol=1e-3)
 
 
-def test_progress_is_told_and_a_stopped_run_leaves_nothing_behind():
+def test_progress_is_told_before_every_pass_and_a_stopped_run_leaves_nothing_behind():
     model, x = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 16, 16)
     model.train()
     seen = []
@@ -75,32 +75,44 @@ def test_progress_is_told_and_a_stopped_run_leaves_nothing_behind():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        total_effects(model, x, 0, steps=2, on_progress=stop)
-    assert seen == [("pixels", 1, 4), ("stem, 24 channels", 2, 4)]
+        total_effects(model, x, 0, steps=20, on_progress=stop)
+    assert list(dict.fromkeys(seen)) == [("pixels", 0, 4), ("stem, 24 channels", 1, 4), ("stage 1, 5 channels", 2, 4)]
+    assert seen.count(("stem, 24 channels", 1, 4)) >= 3  # 20 steps, 8 at once
     assert hooks(model) == 0
     assert all(module.training for module in model.modules())
-    total_effects(model, x, 0, steps=2)  # the lock is free again
+
+
+def test_the_copy_that_is_hooked_has_the_weights_of_the_model_itself():
+    model = model_of(CNN(stages=(5, 6)))
+    copy = _apart(model)
+    assert not set(map(id, copy.modules())) & set(map(id, model.modules()))
+    for (name, theirs), ours in zip(copy.state_dict().items(), model.state_dict().values(), strict=True):
+        assert theirs.data_ptr() == ours.data_ptr(), name
 
 
 def test_threads_that_share_a_model_get_the_answers_of_one_thread():
-    """Without the lock, Captum's layer methods gave wrong answers here."""
+    """Hooks on shared modules made total effects fail, and changed predictions, while others ran the model."""
     torch.manual_seed(0)
     model = model_of(CNN(stages=(5, 6)))
-    inputs = [torch.rand(1, 3, 16, 16) for _ in range(2)]
+    inputs = [torch.rand(1, 3, 16, 16) for _ in range(4)]
     alone = [total_effects(model, x, 1, steps=4).integrated_gradients for x in inputs]
+    logits = [model.trace(x).logits for x in inputs]
     wrong: list[object] = []
 
     def work(number: int) -> None:
+        x = inputs[number]
         for _ in range(10):
             try:
-                if total_effects(model, inputs[number], 1, steps=4).integrated_gradients != pytest.approx(
-                    alone[number], abs=1e-5
-                ):
+                effects = total_effects(model, x, 1, steps=4) if number < 2 else None
+                if effects and effects.integrated_gradients != pytest.approx(alone[number], abs=1e-5):
                     wrong.append(number)
+                for _ in range(1 if effects else 100):
+                    if not torch.allclose(model.trace(x).logits, logits[number], atol=1e-5):
+                        wrong.append(number)
             except Exception as error:  # noqa: BLE001
                 wrong.append(error)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,12 +1,12 @@
 """Total effects: Captum through the later blocks as well, one layer at a time. Slow, so only on request.
 
-Everything else in :mod:`laya.attribution` is a direct effect, through the head alone. Captum's layer methods hook the
-model's modules while they run, so one lock a model keeps threads that share it apart.
+Everything else in :mod:`laya.attribution` is a direct effect, through the head alone. Captum's layer methods hook
+modules while they run, and whoever else runs these modules meanwhile, runs the hooks: every run has modules of its own.
 """
 
-import threading
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -19,8 +19,6 @@ from laya.progress import OnProgress, silent
 
 BATCH = 8  # integration steps that run at once, so that memory does not grow with the steps; more for small pictures
 SMALL = 64  # pixels
-_LOCKS: "WeakKeyDictionary[nn.Module, threading.Lock]" = WeakKeyDictionary()
-_GUARD = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -50,33 +48,37 @@ def total_effects(
 
     Parameters
     ----------
-    model : put into evaluation mode for the time being; nothing of it is changed.
+    model : nothing of it is changed, and other threads may use it meanwhile.
     x : one image (1, C, H, W), preprocessed; the baseline of Integrated Gradients is 0, the mean colour.
     target : the class to explain.
     steps : of Integrated Gradients.
-    on_progress : called after each layer; an exception that it raises ends the run and leaves no hook behind.
+    on_progress : called before every pass through the network; an exception that it raises ends the run.
 
     References
     ----------
     Sundararajan et al., ICML 2017 (Integrated Gradients); Selvaraju et al., ICCV 2017 (Grad-CAM).
     """
-    with _GUARD:
-        lock = _LOCKS.setdefault(model, threading.Lock())
+    model = _apart(model).eval()
     layers = model.backbone.layer_modules
+    named = ("pixels", *model.layers)
+    at = 0  # in named
+
+    def forward(images: Tensor) -> Tensor:
+        on_progress(named[at], at, len(named))
+        logits: Tensor = model(images)
+        return logits
+
     integrated, deltas, cams, maps = [], [], [], []
-    with lock, evaluating(model):
-        pixels = pixel_gradients(model, x, target, steps=steps)
-        on_progress("pixels", 1, len(layers) + 1)
-        for number, (name, layer) in enumerate(zip(model.layers, layers, strict=True), start=2):
-            values, delta = LayerIntegratedGradients(model, layer).attribute(
-                x, target=target, n_steps=steps, internal_batch_size=BATCH, return_convergence_delta=True
-            )
-            integrated.append(values.detach().sum().item())
-            deltas.append(delta.detach().item())
-            cam, places = _grad_cam(model, layer, x, target)
-            cams.append(cam)
-            maps.append(places)
-            on_progress(name, number, len(layers) + 1)
+    pixels = _pixel_gradients(forward, x, target, steps)
+    for at, layer in enumerate(layers, start=1):  # noqa: B007  # forward tells it
+        values, delta = LayerIntegratedGradients(forward, layer).attribute(
+            x, target=target, n_steps=steps, internal_batch_size=BATCH, return_convergence_delta=True
+        )
+        integrated.append(values.detach().sum().item())
+        deltas.append(delta.detach().item())
+        cam, places = _grad_cam(model, layer, x, target)
+        cams.append(cam)
+        maps.append(places)
     return TotalEffects(tuple(integrated), tuple(deltas), tuple(cams), tuple(maps), pixels)
 
 
@@ -88,11 +90,21 @@ def pixel_gradients(
     The baseline is 0, the mean colour; ``tau`` replaces the head's own temperature.
     """
     with evaluating(model):
-        method = IntegratedGradients(lambda images: model.read(model.hidden_states(images), tau=tau).logits)
-        size = BATCH if max(x.shape[2:]) > SMALL else BATCH * 8
-        values = method.attribute(x, target=target, n_steps=steps, internal_batch_size=size)
+        return _pixel_gradients(
+            lambda images: model.read(model.hidden_states(images), tau=tau).logits, x, target, steps
+        )
+
+
+def _pixel_gradients(forward: Callable[[Tensor], Tensor], x: Tensor, target: int, steps: int) -> NDArray[np.float64]:
+    size = BATCH if max(x.shape[2:]) > SMALL else BATCH * 8
+    values = IntegratedGradients(forward).attribute(x, target=target, n_steps=steps, internal_batch_size=size)
     places: NDArray[np.float64] = values[0].sum(0).detach().double().cpu().numpy()
     return places
+
+
+def _apart(model: LayaClassifier) -> LayaClassifier:
+    """The same weights in memory under new modules."""
+    return deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
 
 
 def _grad_cam(
