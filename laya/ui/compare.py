@@ -15,6 +15,7 @@ from laya.ui import analysis, controls, models, places, report, state, theme
 from laya.ui.analysis import Analysis
 from laya.ui.desk import Desk
 from laya.ui.picker import Choice
+from laya.ui.turns import SLOW
 
 INTEGRATED, GRAD_CAM = (ATTRIBUTIONS[method].colour for method in ("integrated_gradients", "grad_cam"))
 
@@ -179,7 +180,7 @@ def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
             if not st.button("Measure the total effects", icon=":material/play_arrow:"):
                 return
             bar = st.progress(0.0, "pixels")
-            st.button("Stop", icon=":material/stop:")  # any click ends the run at the next layer
+            st.button("Stop", icon=":material/stop:")  # any click ends the run at the next pass
 
             def tell(what: str, done: int, total: int) -> None:
                 bar.progress(done / total, what)
@@ -188,6 +189,7 @@ def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
                 "total",
                 key,
                 lambda: analysis.total_effects_of(desk.checkpoint, seen, result.target, STEPS, tell),
+                line=SLOW,
             )
             st.rerun()
         total = kept[1]

@@ -11,7 +11,7 @@ import streamlit as st
 from laya import checkpoints
 from laya.checkpoints import Summary
 from laya.errors import LayaError
-from laya.ui import theme
+from laya.ui import picker, theme
 
 OWN = "own-models"  # name to summary, in this session alone
 
@@ -24,12 +24,13 @@ def listed() -> list[Summary]:
 
 def bring() -> None:
     """Take a checkpoint as a zip; it is checked before it can be used, and goes with the session."""
+    most = picker.megabytes(checkpoints.ARCHIVE_BYTES)
     upload = st.file_uploader(
         "Bring a model: the zip of a checkpoint folder",
         key="model-zip",
-        max_upload_size=checkpoints.ARCHIVE_BYTES >> 20,
+        max_upload_size=most,
         help=f"{checkpoints.WEIGHTS} and {checkpoints.CONFIG}, as `python -m laya train` writes them; up to "
-        f"{checkpoints.ARCHIVE_BYTES >> 20} MB. Weights are read as safetensors and JSON alone, so nothing in it can "
+        f"{most} MB. Weights are read as safetensors and JSON alone, so nothing in it can "
         "run. You alone see it, and it goes with your session.",
     )
     if upload is None:

@@ -27,13 +27,13 @@ def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | No
     samples : label to file.
     gallery : where the samples stand while nothing is chosen; afterwards they are folded away here.
     """
-    limits = f"{ACCEPTED}; up to {MAX_BYTES >> 20} MB and {MAX_PIXELS // 10**6} million pixels."
+    limits = f"{ACCEPTED}; up to {megabytes(MAX_BYTES)} MB and {MAX_PIXELS // 10**6} million pixels."
     upload = st.file_uploader(
         "Upload an image",
         key="upload",
         on_change=_switch,
         args=("upload",),
-        max_upload_size=MAX_BYTES >> 20,
+        max_upload_size=megabytes(MAX_BYTES),
         help=limits + " It stays in the memory of your session and is never stored.",
     )
     with st.popover(
@@ -64,6 +64,11 @@ def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | No
         with gallery if choice is None else st.expander("Try a sample", icon=":material/apps:"):
             _gallery(samples, "samples-large" if choice is None else "samples")
     return choice
+
+
+def megabytes(most: int) -> int:
+    """What an uploader for ``most`` bytes takes: less where the server itself takes less."""
+    return min(most >> 20, int(st.get_option("server.maxUploadSize")))
 
 
 def _gallery(samples: dict[str, Path], key: str) -> None:

@@ -17,7 +17,8 @@ from laya import checkpoints, datasets, plots, profiles
 from laya.bundle import png
 from laya.checkpoints import Checkpoint, Summary
 from laya.explanation import Explanation
-from laya.ui import state, theme
+from laya.ui import picker, state, theme
+from laya.ui.turns import SLOW
 
 Report = dict[str, Any]
 TEACHING = """
@@ -72,11 +73,12 @@ def choose_report(summary: Summary) -> Report | None:
 def _own_report(summary: Summary) -> Report | None:
     checkpoint = state.checkpoint(summary)
     offered = datasets.offered()
+    most = picker.megabytes(datasets.ZIP_BYTES)
     upload = st.file_uploader(
         "A zip of pictures, a folder for each class",
         key="profile-zip",
-        max_upload_size=datasets.ZIP_BYTES >> 20,
-        help=f"Up to {datasets.ZIP_BYTES >> 20} MB and {datasets.ZIP_FILES:,} files. It is read in memory, is never "
+        max_upload_size=most,
+        help=f"Up to {most} MB and {datasets.ZIP_FILES:,} files. It is read in memory, is never "
         "stored, and goes with your session.",
     )
     folder = None
@@ -122,10 +124,12 @@ def _build(checkpoint: Checkpoint, data: datasets.ImageSet, key: tuple[str, str]
         left = (time.monotonic() - begin) * (total - done) / done
         bar.progress(done / total, f"{what}: {done:,} of {total:,}, about {left:.0f} s left")
 
-    unreadable: list[str] = []
-    report = profiles.build(checkpoint, data, kept=False, on_progress=tell, on_skip=unreadable.append)
-    report |= {"data": data.name, "unreadable": unreadable}
-    state.keep("profile", key, lambda: report)
+    def build() -> Report:
+        unreadable: list[str] = []
+        report = profiles.build(checkpoint, data, kept=False, on_progress=tell, on_skip=unreadable.append)
+        return report | {"data": data.name, "unreadable": unreadable}
+
+    state.keep("profile", key, build, line=SLOW)
 
 
 # --- what it says -----------------------------------------------------------------------------------------------------

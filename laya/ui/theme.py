@@ -11,7 +11,7 @@ from laya import __version__
 from laya.checkpoints import Checkpoint
 from laya.device import describe
 from laya.glossary import TERMS
-from laya.ui import router
+from laya.ui import router, state
 
 CHART = {"displayModeBar": False}  # Plotly's toolbar would cover the chart
 
@@ -30,6 +30,7 @@ _STYLE = """<style>
 .st-key-samples-large [class*="st-key-sample-"] button p { font-size: .8rem; }
 .st-key-samples-large [class*="st-key-sample-"] button img { height: 72px !important; width: 72px; }
 .st-key-pictures img { aspect-ratio: 1; object-fit: contain; }
+.st-key-waiting { position: fixed; right: 1.2rem; bottom: 1.2rem; width: auto !important; z-index: 1000; }
 .laya-eyebrow { font-size: .85rem; opacity: .75; margin: 0 0 .15rem; }
 .laya-verdict { font-size: 1.32rem; line-height: 1.4; font-weight: 600; margin: 0; min-height: 3.6rem; }
 .laya-scroll { overflow-x: auto; }
@@ -67,6 +68,8 @@ def frame() -> None:
     router.ensure()
     st.logo(str(Path(__file__).with_name("logo.svg")), size="large")
     st.html(_STYLE)
+    with st.container(key="waiting"):
+        st.session_state[state.WAITING] = st.empty()
 
 
 def footer(checkpoint: Checkpoint) -> None:
