@@ -6,6 +6,7 @@ from captum.attr import LayerGradCam
 from torch import nn
 
 from laya.attribution import ATTRIBUTIONS, METHODS, Settings, baseline_logits
+from laya.attribution.posthoc import ROWS
 from laya.errors import LayaError
 from laya.heads import HEADS, REMOVALS
 from tests import oracle
@@ -82,6 +83,16 @@ def test_integration_in_pieces_gives_the_same(x, target, monkeypatch):
     whole = compute("integrated_gradients", model, trace, target)
     monkeypatch.setattr("laya.attribution.posthoc.ROWS", 7)
     torch.testing.assert_close(compute("integrated_gradients", model, trace, target), whole, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("steps", [50, 400, 1000])
+def test_no_more_goes_through_the_head_at_once_however_many_the_steps(x, target, steps):
+    model = make_model()
+    trace, rows = model.trace(x), []
+    model.head.register_forward_pre_hook(lambda head, arguments: rows.append(len(arguments[0][0])))
+    compute("integrated_gradients", model, trace, target, Settings(steps=steps))
+    assert max(rows) == min(ROWS, len(x) * steps)
+    assert sum(rows) >= len(x) * steps
 
 
 class Wired(nn.Module):

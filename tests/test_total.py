@@ -6,7 +6,7 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients, LayerGradCam, LayerIntegratedGradients
 
-from laya.attribution.total import _apart, total_effects
+from laya.attribution.total import BATCH, _apart, total_effects
 from laya.backbones import CNN, MLP, Timm
 from laya.heads import build_head
 from laya.model import LayaClassifier
@@ -62,6 +62,38 @@ def test_tokens_become_maps_of_the_pictures_grid():
         weights = gradient[0, 1:].mean(0)
         expected = (kept[0][0, 1:] * weights).sum(-1).reshape(2, 3)
         torch.testing.assert_close(torch.tensor(result.maps[i]).float(), expected.detach(), atol=1e-6, rtol=1e-3)
+
+
+def test_layers_that_work_in_place_are_read_before_they_are_overwritten():
+    """ReLU(inplace=True) after a layer changes what a hook on it has seen."""
+    torch.manual_seed(0)
+    model, x = model_of(Timm("test_resnet")), torch.rand(1, 3, 64, 64)
+    assert any(getattr(module, "inplace", False) for module in model.modules())
+    result = total_effects(model, x, 1, steps=4)
+    for module in model.modules():
+        if hasattr(module, "inplace"):
+            module.inplace = False
+    plain = total_effects(model, x, 1, steps=4)
+    assert result.integrated_gradients == pytest.approx(plain.integrated_gradients, abs=1e-5)
+    assert result.grad_cam == pytest.approx(plain.grad_cam, abs=1e-5)
+    for ours, theirs in zip(result.maps, plain.maps, strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs), atol=1e-5, rtol=1e-5)
+
+
+def test_the_number_of_steps_does_not_change_how_many_pictures_go_through_at_once(monkeypatch):
+    model, x, rows = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 65, 65), []
+    forward = LayaClassifier.forward
+
+    def counting(self: LayaClassifier, images: torch.Tensor) -> torch.Tensor:
+        rows.append(len(images))
+        return forward(self, images)
+
+    monkeypatch.setattr(LayaClassifier, "forward", counting)
+    for steps in (20, 100):
+        rows.clear()
+        total_effects(model, x, 1, steps=steps)
+        assert max(rows) == BATCH
+        assert sum(rows) >= steps * (1 + len(model.layers))
 
 
 def test_progress_is_told_before_every_pass_and_a_stopped_run_leaves_nothing_behind():
