@@ -17,6 +17,9 @@ from plotly.offline import get_plotlyjs
 
 from laya.explanation import Explanation
 
+# A thread of its own, for the caller's may have an event loop already; one alone, for every browser takes its memory.
+_DRAWING = ThreadPoolExecutor(1, thread_name_prefix="charts")
+
 README = """What is in here
 ---------------
 explanation.json  everything, as `python -m laya explain --json` prints it
@@ -72,8 +75,7 @@ def png(charts: Mapping[str, go.Figure]) -> dict[str, bytes]:
             }
 
     try:
-        with ThreadPoolExecutor(1) as pool:  # a thread of its own: the caller's may have an event loop already
-            return pool.submit(asyncio.run, draw()).result()
+        return _DRAWING.submit(asyncio.run, draw()).result()
     except (ChromeNotFoundError, BrowserFailedError, TimeoutError):
         return {}
 

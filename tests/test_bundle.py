@@ -1,9 +1,11 @@
 """What is taken away is what was shown."""
 
+import asyncio
 import csv
 import io
 import json
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import plotly.graph_objects as go
 import pytest
@@ -60,3 +62,29 @@ def test_without_a_browser_the_zip_says_so(monkeypatch, checkpoint, noise):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert not [name for name in archive.namelist() if name.endswith(".png")]
         assert "no Chrome or Chromium" in archive.read("README.txt").decode()
+
+
+def test_one_browser_draws_however_many_ask(monkeypatch):
+    at_work, most = [], []
+
+    class Browser:
+        def __init__(self, **options: object) -> None:
+            pass
+
+        async def __aenter__(self):
+            at_work.append(self)
+            most.append(len(at_work))
+            return self
+
+        async def __aexit__(self, *failure: object) -> None:
+            at_work.remove(self)
+
+        async def calc_fig(self, chart: object, opts: object) -> bytes:
+            await asyncio.sleep(0.05)
+            return b"picture"
+
+    monkeypatch.setattr("laya.bundle.Kaleido", Browser)
+    with ThreadPoolExecutor(4) as visitors:
+        drawn = list(visitors.map(png, [{"a": go.Figure()}] * 4))
+    assert drawn == [{"a": b"picture"}] * 4
+    assert most == [1, 1, 1, 1]
