@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from laya import checkpoints
 from laya.checkpoints import load
@@ -67,6 +67,25 @@ def test_total_effects_run_and_can_be_stopped(page: Page, url: str):
     page.get_by_role("button", name="Stop").click()
     expect(page.get_by_role("button", name="Measure the total effects")).to_be_visible()
     expect(page.get_by_role("progressbar")).to_have_count(0)
+
+
+def test_who_waits_sees_it_and_a_closed_tab_makes_room(page: Page, browser: Browser, url: str):
+    first = browser.new_page()
+    for each in (first, page):
+        each.goto(f"{url}/compare?model={ART}&sample=Lines and primaries", wait_until="domcontentloaded")
+        expect(each.get_by_text("Prediction:")).to_be_visible()
+        open_up(each, each.get_by_text("Total effects: what a layer passes on"))
+    measure = "Measure the total effects"
+    first.get_by_role("button", name=measure).click()
+    expect(first.get_by_role("progressbar")).to_be_visible()
+    page.get_by_role("button", name=measure).click()
+    waiting = page.get_by_text("Waiting: 1 computation comes first.")
+    expect(waiting).to_be_visible()
+    expect(first.get_by_text("Waiting:")).to_have_count(0)
+    first.close()
+    expect(waiting).to_have_count(0)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name=measure)).to_be_visible()
 
 
 def test_the_bundle_holds_what_the_page_shows(page: Page, url: str):
