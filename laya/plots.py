@@ -45,6 +45,7 @@ def depth_chart(
     limits = [share for score in (*scores, measured) for share in score.shares]
     low, high = min(0.0, *limits), max(0.0, *limits)
     width = 0.8 if many else 0.84 / len(scores)
+    on_top = []
     for number, score in enumerate(scores):
         offset = 0.0 if many else (number - (len(scores) - 1) / 2) * width
         labels = [f"{score.label}  {share:z.0%}" for share in score.shares]  # z: never "-0%"
@@ -69,18 +70,22 @@ def depth_chart(
             row=number + 1 if many else 1,
             col=1,
         )
-        for i, (label, fits) in enumerate(zip(labels, inside, strict=True)):
-            if not many and not fits:
-                figure.add_annotation(
-                    x=i + offset,
-                    y=max(score.shares[i], 0.0),
-                    text=label,
-                    textangle=-90,
-                    yanchor="bottom",
-                    yshift=4,
-                    showarrow=False,
-                    font={"size": 12},
-                )
+        on_top += [
+            {
+                "x": i + offset,
+                "y": max(score.shares[i], 0.0),
+                "text": label,
+                "textangle": -90,
+                "yanchor": "bottom",
+                "yshift": 4,
+                "showarrow": False,
+                "font": {"size": 12},
+            }
+            for i, (label, fits) in enumerate(zip(labels, inside, strict=True))
+            if not fits
+        ]
+    if not many:
+        figure.update_layout(annotations=on_top)
     for row in range(1, rows + 1):
         _reference(figure, names, measured, 0.42, row)
     room = 0.06 * (high - low or 1)
@@ -114,16 +119,15 @@ def depth_chart(
 
 def _reference(figure: go.Figure, names: Sequence[str], measured: LayerScores, half: float, row: int) -> None:
     """The measured effect: a line across each layer's group and a diamond on it, readable on light and on dark."""
-    for i, share in enumerate(measured.shares):
-        figure.add_scatter(
-            x=[i - half, i + half],
-            y=[share, share],
-            mode="lines",
-            line={"color": GREY, "width": 2, "dash": "dot"},
-            hoverinfo="skip",
-            row=row,
-            col=1,
-        )
+    figure.add_scatter(  # a gap after each layer's piece
+        x=[x for i in range(len(names)) for x in (i - half, i + half, None)],
+        y=[y for share in measured.shares for y in (share, share, None)],
+        mode="lines",
+        line={"color": GREY, "width": 2, "dash": "dot"},
+        hoverinfo="skip",
+        row=row,
+        col=1,
+    )
     figure.add_scatter(
         x=list(range(len(names))),
         y=measured.shares,
