@@ -3,6 +3,7 @@
 #   docker build -t laya .                                                                  CPU, small
 #   docker build -t laya --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu130 .   CUDA
 #   docker run --rm -p 8501:8501 laya                                                       (CUDA: add --gpus all)
+#   docker run --rm -p 8501:8501 --read-only --tmpfs /tmp --cap-drop ALL laya               writes to /tmp alone
 FROM python:3.11-slim
 
 # PyPI's Linux wheels of torch bring CUDA with them; PyTorch's own index has the small CPU ones.
@@ -11,16 +12,20 @@ ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
-    PIP_DISABLE_PIP_VERSION_CHECK=1
+    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    MPLCONFIGDIR=/tmp/matplotlib \
+    LAYA_LOG=info
 
-# Chromium draws the charts that people take away as PNG; without it they get HTML alone.
+# Chromium draws the charts that people take away as PNG; without it they get HTML alone. Not pinned: Debian keeps the
+# newest version alone.
+# hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends chromium && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /app
 
 # Dependencies first: they change less often than the code.
-RUN pip install --index-url "${TORCH_INDEX}" "torch>=2.6" "torchvision>=0.21"
 COPY requirements.txt ./
+RUN grep -E '^torch(vision)?[<>=]' requirements.txt > torch.txt && pip install --index-url "${TORCH_INDEX}" -r torch.txt
 RUN pip install -r requirements.txt
 
 COPY .streamlit ./.streamlit

@@ -60,17 +60,22 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@contextmanager
-def serving(log: Path) -> Iterator[str]:
-    """The address of a fresh app; its output must hold no traceback at the end."""
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        port: int = free.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(log: Path, *options: str, path: str = "") -> Iterator[str]:
+    """The address of a fresh app under ``path``; its output must hold no traceback at the end."""
+    port = free_port()
     command = [sys.executable, "-m", "tests.unplugged", "streamlit", "run", "app.py", "--server.port", str(port)]
-    command += ["--server.headless", "true"]
+    command += ["--server.headless", "true", "--server.baseUrlPath", path, *options]
     with log.open("w") as output:
         process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
-    address = f"http://127.0.0.1:{port}"
+    address = f"http://127.0.0.1:{port}{path}"
     try:
         for _ in range(240):
             time.sleep(0.25)
@@ -85,22 +90,30 @@ def serving(log: Path) -> Iterator[str]:
         yield address
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)  # a busy machine takes its time to take an interpreter with torch apart
     assert "Traceback" not in log.read_text()
     assert MARK not in log.read_text()
 
 
 @pytest.fixture(params=["desktop", "phone"])
 def page(request: pytest.FixtureRequest, browser: Browser, url: str) -> Iterator[Page]:
-    """The open app at two sizes; it may ask only this machine for anything, and may not raise in the browser."""
-    size = {"desktop": (1440, 900), "phone": (390, 844)}[request.param]
-    theme = {"desktop": "light", "phone": "dark"}[request.param]
+    """The open app at two sizes."""
+    with visiting(browser, url, request.param) as opened:
+        yield opened
+
+
+@contextmanager
+def visiting(browser: Browser, url: str, kind: str) -> Iterator[Page]:
+    """The open app; it may ask only its own address for anything, and may not raise in the browser."""
+    size = {"desktop": (1440, 900), "phone": (390, 844)}[kind]
+    theme = {"desktop": "light", "phone": "dark"}[kind]
     opened = browser.new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=theme)
     opened.set_default_timeout(90_000)
     faults: list[str] = []
     outside: list[str] = []
     opened.on("pageerror", lambda error: faults.append(str(error)))
-    opened.on("request", lambda asked: outside.append(asked.url) if is_outside(asked.url) else None)
+    opened.on("request", lambda asked: outside.append(asked.url) if is_outside(asked.url, url) else None)
+    opened.on("websocket", lambda asked: outside.append(asked.url) if is_outside(asked.url, url) else None)
     opened.goto(f"{url}/?model=fashion-mnist-mlp", wait_until="domcontentloaded")
     yield opened
     wide = opened.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
@@ -110,5 +123,5 @@ def page(request: pytest.FixtureRequest, browser: Browser, url: str) -> Iterator
     assert not wide, "the page scrolls sideways"
 
 
-def is_outside(address: str) -> bool:
-    return not address.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
+def is_outside(address: str, url: str) -> bool:
+    return not address.startswith((f"{url}/", f"ws{url.removeprefix('http')}/", "data:", "blob:"))
