@@ -438,14 +438,15 @@ class Outcome:
         return self.end - self.begin
 
 
-def plan(visitor: int, pictures: int) -> list[Step]:
+def plan(visitor: int, pictures: int, models: Sequence[str] = MIX) -> list[Step]:
     """What a visitor does: upload pictures, one model after the other, and now and then change a setting."""
     rng = random.Random(visitor)  # noqa: S311
     names = [entry.name for entry in checkpoints.available() if entry.problem is None]
-    model, settings, steps = MIX[visitor % len(MIX)], Settings(), []
+    model, settings, steps = models[visitor % len(models)], Settings(), []
     for number in range(pictures):
-        if number and number % STAY == 0:
-            model = MIX[(visitor + number // STAY) % len(MIX)]
+        following = models[(visitor + number // STAY) % len(models)]
+        if following != model:
+            model = following
             settings = Settings(steps=settings.steps)  # the others belong to the model
             question = Question(model, steps[-1].question.picture, None, settings)
             steps.append(Step("model", question, (("Model", names.index(model)),)))
@@ -469,9 +470,9 @@ def _setting(question: Question, rng: random.Random) -> Step:
     return Step("setting", replace(question, settings=replace(settings, **{what: value})), ((label, value),))
 
 
-def heavy(number: int) -> Step:
-    """A total-effect run; the first one is on the large model."""
-    model = HEAVY[number % len(HEAVY)]
+def heavy(number: int, models: Sequence[str] = HEAVY) -> Step:
+    """A total-effect run; the first one is on the first model."""
+    model = models[number % len(models)]
     return Step("total", Question(model, (model, 100_000 + number), total=True))
 
 
@@ -622,10 +623,12 @@ def _p95(values: Sequence[float]) -> float:
     return quantiles(values, n=20, method="inclusive")[-1] if len(values) > 1 else values[0]
 
 
-def level(server: Server, users: int, explanations: int, total_effects: int, limit: float) -> dict[str, Any]:
-    """So many users at once, and beside them people who measure total effects."""
-    plans = [plan(user, explanations) for user in range(users)]
-    runs = [heavy(number) for number in range(total_effects)]
+def level(
+    server: Server, users: int, explanations: int, total_effects: int, limit: float, model: str | None = None
+) -> dict[str, Any]:
+    """So many users at once, and beside them people who measure total effects; all on one model, or on all models."""
+    plans = [plan(user, explanations, [model] if model else MIX) for user in range(users)]
+    runs = [heavy(number, [model] if model else HEAVY) for number in range(total_effects)]
     cpu, loads, busy = server.cpu(), server.loads(), os.getloadavg()[0]
     say(f"{users} users begin")
     outcomes, memory = asyncio.run(crowd(server, plans, runs, limit))
@@ -750,6 +753,7 @@ def main(
     sessions: Annotated[
         bool, typer.Option("--sessions", help="Instead: many arrive at once; one leaves early.")
     ] = False,
+    model: Annotated[str | None, typer.Option(help="Everybody uses this model; without, all models.")] = None,
     threads: Annotated[int | None, typer.Option(help="The app's OMP_NUM_THREADS; torch's own choice without.")] = None,
     out: Annotated[Path | None, typer.Option("--json", help="Write or complete a file of results.")] = None,
 ) -> None:
@@ -778,9 +782,9 @@ def main(
                 console.print(found["leaving"])
             else:
                 rows = []
-                level(server, len(MIX), 1, 0, 600)  # the first visitors wait for imports and models
+                level(server, len(MIX), 1, 0, 600, model)  # the first visitors wait for imports and models
                 for count in map(int, users.split(",")):
-                    rows.append(level(server, count, explanations, total_effects, limit))
+                    rows.append(level(server, count, explanations, total_effects, limit, model))
                     keep(levels=rows)
                 console.print(table(rows))
 
