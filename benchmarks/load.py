@@ -218,7 +218,7 @@ def serving(log: Path, threads: int | None = None) -> Iterator[Server]:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = [sys.executable, "-m", "tests.unplugged", "streamlit", "run", "app.py", "--server.headless", "true"]
-    command += ["--server.port", address.split(":")[1]]
+    command += ["--server.port", address.split(":")[1], "--server.fileWatcherType", "none"]
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     if threads is not None:
         environment["OMP_NUM_THREADS"] = str(threads)

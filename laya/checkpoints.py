@@ -14,16 +14,13 @@ Listing reads JSON alone; torch is imported only when a model is loaded or saved
 """
 
 import hashlib
-import io
 import json
 import os
-import struct
-import zipfile
-import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from laya.archives import Archive
 from laya.errors import LayaError, unknown
 
 if TYPE_CHECKING:
@@ -37,6 +34,7 @@ WEIGHTS, CONFIG, METRICS, CARD = "model.safetensors", "config.json", "metrics.js
 EVIDENCE, PROFILES, DATA = "evidence.json", "profiles.json", "data.json"
 BACKBONES = "backbones"
 FORMAT = 1
+LABEL = 255  # most characters of a title or a class name, as of a folder
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ class Summary:
     backbone: str = ""
     head: str = ""
     classes: int = 0
-    accuracy: float | None = None  # on the test set, from metrics.json
+    accuracy: float | None = None  # from metrics.json
+    split: str = ""  # what it was measured on: test, or validation where images were held back
     megabytes: float = 0.0  # of the weights file
     problem: str | None = None
 
@@ -90,8 +89,12 @@ def available() -> list[Summary]:
     """All checkpoints under :func:`roots`, by name; a broken one is listed with its problem. Of one name the first."""
     found: dict[str, Path] = {}
     for root in roots():
-        for folder in root.iterdir() if root.is_dir() else ():
-            if (folder / CONFIG).is_file():
+        try:
+            folders = list(root.iterdir())
+        except OSError:  # it is not there, or may not be looked into
+            continue
+        for folder in folders:
+            if os.path.isfile(folder / CONFIG):  # noqa: PTH113  # see find
                 found.setdefault(folder.name, folder)
     return [summary(found[name]) for name in sorted(found)]
 
@@ -103,11 +106,14 @@ def summary(folder: Path) -> Summary:
         weights = folder / WEIGHTS
         if not weights.is_file():
             raise LayaError(_no_weights(folder))
-        title, accuracy = settings.get("title", ""), read_metrics(folder).get("accuracy")
-        if not isinstance(title, str) or not title.isprintable():
+        title, metrics = settings.get("title", ""), read_metrics(folder)
+        accuracy, split = metrics.get("accuracy"), metrics.get("split", "test")
+        if title != "" and not _is_label(title):
             raise LayaError(f"The config.json of {folder.name!r} has no usable 'title'.")
         if accuracy is not None and not (isinstance(accuracy, (int, float)) and 0 <= accuracy <= 1):
             raise LayaError(f"The metrics.json of {folder.name!r} has no usable 'accuracy'.")
+        if not isinstance(split, str) or not split.isprintable():
+            raise LayaError(f"The metrics.json of {folder.name!r} has no usable 'split'.")
         return Summary(
             name=folder.name,
             folder=folder,
@@ -116,10 +122,13 @@ def summary(folder: Path) -> Summary:
             head=settings["head"]["name"],
             classes=len(settings["classes"]),
             accuracy=accuracy,
+            split="" if accuracy is None else split,
             megabytes=weights.stat().st_size / 1e6,
         )
     except LayaError as error:
         return Summary(folder.name, folder, problem=str(error))
+    except OSError as error:
+        return Summary(folder.name, folder, problem=f"Its files cannot be read: {error.strerror or 'unknown reason'}.")
 
 
 def find(name: str) -> Path:
@@ -147,7 +156,11 @@ def read_config(folder: Path) -> dict[str, Any]:
     LayaError
         It is missing, unreadable, or lacks a part.
     """
-    settings = _json(folder, CONFIG)
+    return _checked(folder, _read(folder, CONFIG))
+
+
+def _checked(folder: Path, config: bytes) -> dict[str, Any]:
+    settings = _json(folder, CONFIG, config)
     if settings.get("laya_format") != FORMAT:
         raise LayaError(f"The config.json of {folder.name!r} is not that of a LAYA checkpoint of format {FORMAT}.")
     kinds = {"backbone": dict, "head": dict, "preprocessing": dict, "classes": list, "weights_sha256": str}
@@ -163,8 +176,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     if settings["backbone"]["options"].get("pretrained"):
         raise LayaError(f"The config.json of {folder.name!r} asks for a download; a checkpoint brings its own weights.")
     classes = settings["classes"]
-    if len(classes) < 2 or not all(isinstance(name, str) and name and name.isprintable() for name in classes):
-        raise LayaError(f"The config.json of {folder.name!r} needs at least 2 class names of printable characters.")
+    if not 2 <= len(classes) <= 65_536 or not all(map(_is_label, classes)):
+        raise LayaError(
+            f"The config.json of {folder.name!r} needs at least 2 class names of 1 to {LABEL} printable characters."
+        )
     if len(set(classes)) < len(classes):
         raise LayaError(f"The config.json of {folder.name!r} names a class twice.")
     return settings
@@ -181,13 +196,13 @@ def read_profiles(folder: Path) -> dict[str, Any]:
 
 
 def _of_these_weights(folder: Path, name: str) -> dict[str, Any]:
-    measured = _json(folder, name) if (folder / name).is_file() else {}
+    measured = _json(folder, name) if os.path.isfile(folder / name) else {}  # noqa: PTH113
     return measured if measured.get("weights_sha256") == read_config(folder)["weights_sha256"] else {}
 
 
 def read_evidence(folder: Path) -> dict[str, Any]:
     """The evidence.json of a checkpoint folder; an empty dict where there is none."""
-    return _json(folder, EVIDENCE) if (folder / EVIDENCE).is_file() else {}
+    return _json(folder, EVIDENCE) if os.path.isfile(folder / EVIDENCE) else {}  # noqa: PTH113
 
 
 def samples(name: str) -> dict[str, Path]:
@@ -216,13 +231,13 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
     import torch
 
     from laya.backbones import build_backbone
-    from laya.device import pick_device
     from laya.heads import build_head
     from laya.images import Preprocessing
     from laya.model import LayaClassifier
 
     folder = find(name)
-    settings = read_config(folder)
+    config = _read(folder, CONFIG)
+    settings = _checked(folder, config)
     data = _weights(folder)
     digest = hashlib.sha256(data).hexdigest()
     tensors = _parse(data, folder.name)
@@ -249,13 +264,30 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
     if any(name not in tensors for name, _ in model.named_buffers()):
         model = build()  # some buffers are computed and in no file; by now the sizes are known to be those of the file
     model.load_state_dict(tensors, strict=True, assign=True)
-    device = device or pick_device()
-    model = model.to(device).eval().requires_grad_(False)
-    identity = hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()
+    model, device = _placed(model.eval().requires_grad_(False), device)
+    identity = hashlib.sha256(config).hexdigest()
     return Checkpoint(folder.name, model, classes, preprocessing, digest, identity, device, folder)
 
 
+def _placed(model: "LayaClassifier", device: "torch.device | None") -> "tuple[LayaClassifier, torch.device]":
+    """The model on the device that was asked for; on the best one with room for it, where none was."""
+    import torch
+
+    from laya.device import pick_device, within_memory
+
+    if device is not None:
+        with within_memory():
+            return model.to(device), device
+    device = pick_device()
+    try:
+        return model.to(device), device
+    except torch.OutOfMemoryError:
+        device = torch.device("cpu")
+        return model.to(device), device
+
+
 ARCHIVE_BYTES = 500 * 2**20  # most bytes of a checkpoint's files together
+JSON_BYTES = 50 * 2**20  # most bytes of one of a checkpoint's JSON files
 _WELCOME = (WEIGHTS, CONFIG, METRICS, CARD)
 
 
@@ -273,26 +305,28 @@ def unpack(data: bytes, name: str, place: Path) -> Path:
     LayaError
         No zip, no checkpoint in it, more than :data:`ARCHIVE_BYTES` unpacked, or see :func:`load`.
     """
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        entries = {
-            PurePosixPath(entry.filename).name: entry
-            for entry in archive.infolist()
-            if len(PurePosixPath(entry.filename).parts) <= 2 and PurePosixPath(entry.filename).name in _WELCOME
-        }
-        if not {WEIGHTS, CONFIG} <= entries.keys():
-            raise LayaError(f"{name!r} holds no checkpoint: pack {WEIGHTS} and {CONFIG}, which training writes.")
-        if any(entry.flag_bits & 1 for entry in entries.values()):
-            raise LayaError(f"{name!r} is locked with a password; pack it without one.")
-        files, left = {}, ARCHIVE_BYTES
-        for file, entry in entries.items():
-            with archive.open(entry) as stream:  # what a header says of the size need not be true
-                files[file] = stream.read(left + 1)
-            left -= len(files[file])
-            if left < 0:
-                raise LayaError(f"{name!r} unpacks to more than {ARCHIVE_BYTES >> 20} MB, the limit.")
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, ValueError, struct.error, zlib.error) as error:
-        raise LayaError(f"{name!r} is not a zip archive, or it is damaged; pack it again.") from error
+    archive = Archive(data, name)
+    entries = {
+        PurePosixPath(entry.filename).name: entry
+        for entry in archive.entries
+        if len(PurePosixPath(entry.filename).parts) <= 2 and PurePosixPath(entry.filename).name in _WELCOME
+    }
+    if not {WEIGHTS, CONFIG} <= entries.keys():
+        raise LayaError(f"{name!r} holds no checkpoint: pack {WEIGHTS} and {CONFIG}, which training writes.")
+    archive.check_open(list(entries.values()))
+    files, left = {}, ARCHIVE_BYTES
+    for file, entry in entries.items():
+        most = left if file == WEIGHTS else min(left, JSON_BYTES)
+        try:
+            files[file] = archive.read(entry, most + 1)
+        except LayaError as error:
+            raise LayaError(f"The {file} in {name!r} is damaged; pack it again.") from error
+        left -= len(files[file])
+        if len(files[file]) > most:
+            raise LayaError(
+                f"{name!r} unpacks to more than the limit: {ARCHIVE_BYTES >> 20} MB in all, of which "
+                f"{JSON_BYTES >> 20} MB for a file of text."
+            )
     stem = "".join(sign for sign in PurePosixPath(name).stem if sign.isalnum() or sign in "-_") or "model"
     folder = place / stem
     for file, content in files.items():
@@ -384,7 +418,7 @@ def _shared(folder: Path, named: Any, backbone: "Backbone") -> "dict[str, torch.
     if not isinstance(name, str) or not isinstance(digest, str) or Path(name).name != name or not name.isprintable():
         raise LayaError(f"The config.json of {folder.name!r} has no usable 'weights' for its backbone.")
     places = (folder / name, *(root / BACKBONES / name for root in (folder.parent, *roots())))
-    file = next((place for place in places if place.is_file()), None)
+    file = next((place for place in places if os.path.isfile(place)), None)  # noqa: PTH113  # see find
     if file is None:
         raise LayaError(f"{folder.name!r} needs the backbone weights {name!r}; put them into checkpoints/{BACKBONES}.")
     module = backbone.weights_module
@@ -424,16 +458,34 @@ def write(file: Path, data: bytes) -> None:
         raise LayaError(f"{file.name!r} cannot be written there: {error.strerror or error}.") from error
 
 
-def _json(folder: Path, name: str) -> dict[str, Any]:
+def _read(folder: Path, name: str) -> bytes:
     try:
-        value = json.loads((folder / name).read_text(encoding="utf-8"), parse_constant=_no_constant)
+        with (folder / name).open("rb") as stream:
+            data = stream.read(JSON_BYTES + 1)
     except FileNotFoundError as error:
         raise LayaError(f"{folder.name!r} has no {name}, so it is not a checkpoint.") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise LayaError(
+            f"The {name} of {folder.name!r} cannot be read: {error.strerror or 'unknown reason'}."
+        ) from error
+    if len(data) > JSON_BYTES:
+        raise LayaError(f"The {name} of {folder.name!r} has more than {JSON_BYTES >> 20} MB, the limit.")
+    return data
+
+
+def _json(folder: Path, name: str, data: bytes | None = None) -> dict[str, Any]:
+    data = _read(folder, name) if data is None else data
+    try:
+        value = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
         raise LayaError(f"The {name} of {folder.name!r} is not readable JSON.") from error
     if not isinstance(value, dict):
         raise LayaError(f"The {name} of {folder.name!r} is not a JSON object.")
     return value
+
+
+def _is_label(name: Any) -> bool:
+    return isinstance(name, str) and 1 <= len(name) <= LABEL and name.isprintable()
 
 
 def _no_constant(name: str) -> None:
@@ -441,10 +493,13 @@ def _no_constant(name: str) -> None:
 
 
 def _weights(folder: Path) -> bytes:
-    file = folder / WEIGHTS
-    if not file.is_file():
-        raise LayaError(_no_weights(folder))
-    return file.read_bytes()
+    try:
+        return (folder / WEIGHTS).read_bytes()
+    except FileNotFoundError as error:
+        raise LayaError(_no_weights(folder)) from error
+    except OSError as error:
+        reason = error.strerror or "unknown reason"
+        raise LayaError(f"The weights of {folder.name!r} cannot be read: {reason}.") from error
 
 
 def _parse(data: bytes, name: str) -> "dict[str, torch.Tensor]":
@@ -458,7 +513,7 @@ def _parse(data: bytes, name: str) -> "dict[str, torch.Tensor]":
 
 
 def _no_weights(folder: Path) -> str:
-    pickles = [file for file in folder.iterdir() if file.suffix in (".pt", ".pth", ".bin", ".pkl", ".ckpt")]
+    pickles = [file for file in folder.glob("*.*") if file.suffix in (".pt", ".pth", ".bin", ".pkl", ".ckpt")]
     if pickles:
         return (
             f"The weights of {folder.name!r} are in a pickle file, which can run code and is never opened; "

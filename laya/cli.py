@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,9 +47,9 @@ def list_(as_json: Json = False) -> None:
         fields = ("name", "title", "backbone", "head", "classes", "accuracy", "megabytes", "problem")
         _print([{field: getattr(entry, field) for field in fields} for entry in entries])
         return
-    table = _table("checkpoint", "what", "classes", "test accuracy", "MB")
+    table = _table("checkpoint", "what", "classes", "accuracy", "MB")
     for entry in entries:
-        accuracy = "" if entry.accuracy is None else f"{entry.accuracy:.4f}"
+        accuracy = "" if entry.accuracy is None else f"{entry.accuracy:.4f} ({entry.split})"
         table.add_row(
             escape(entry.name),
             escape(entry.problem or entry.title),
@@ -223,6 +224,9 @@ def train(
     ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="At most so many epochs.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of everything that is random.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="So many runs; the best on held-back images is kept.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
 ) -> None:
     """Train a model and write it as a checkpoint with figures and a model card."""
@@ -238,6 +242,7 @@ def train(
         "head": head,
         "epochs": epochs,
         "seed": seed,
+        "seeds": seeds,
     }
     settings |= {name: value for name, value in flags.items() if value is not None}
     command = shlex.join(["python", "-m", "laya", *(arg for arg in sys.argv[1:] if arg != "--resume")])
@@ -301,6 +306,9 @@ def verify(
 
 def main() -> None:
     """Run the command line; a mistake ends with one line on standard error and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a file's name may hold bytes that are no text
     try:
         app(prog_name="python -m laya", standalone_mode=False)
     except LayaError as error:

@@ -3,13 +3,9 @@
 import csv
 import gzip
 import hashlib
-import io
 import json
 import os
 import re
-import struct
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -23,6 +19,7 @@ from torchvision.datasets import FashionMNIST, ImageFolder
 from torchvision.datasets.utils import download_and_extract_archive
 
 from laya import images
+from laya.archives import Archive
 from laya.errors import LayaError
 from laya.images import Preprocessing
 
@@ -316,39 +313,27 @@ def open_zip(data: bytes, name: str) -> ImageSet:
     LayaError
         Not a zip, encrypted, no pictures in class folders, or more than :data:`ZIP_FILES` files.
     """
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        entries = [entry for entry in archive.infolist() if not entry.is_dir()]
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
-        raise LayaError(f"{name!r} is not a zip archive, or it is damaged; pack it again.") from error
+    archive = Archive(data, name)
     entries = [
         entry
-        for entry in entries
+        for entry in archive.entries
         if not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(entry.filename).parts)
     ]
     if len(entries) > ZIP_FILES:
         raise LayaError(f"{name!r} holds {len(entries):,} files, more than the limit of {ZIP_FILES:,}; pack fewer.")
-    if any(entry.flag_bits & 1 for entry in entries):
-        raise LayaError(f"{name!r} is locked with a password; pack it without one.")
-    entries = [entry for entry in entries if len(PurePosixPath(entry.filename).parts) > 1]
+    archive.check_open(entries)
+    entries = [entry for entry in entries if PurePosixPath(entry.filename).parent.name]
     if not entries:
         raise LayaError(f"{name!r} has no folders with pictures; put those of each class into a folder of its name.")
     entries.sort(key=lambda entry: entry.filename)
     names = [PurePosixPath(entry.filename).parent.name for entry in entries]
     classes = tuple(sorted(set(names)))
 
-    def raw(index: int) -> bytes:
-        try:
-            with archive.open(entries[index]) as stream:
-                return stream.read(images.MAX_BYTES + 1)  # what a header says of the size need not be true
-        except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, RuntimeError, zlib.error) as error:
-            raise LayaError("The file is damaged in the archive.") from error
-
     return ImageSet(
         name=PurePosixPath(name).stem,
         classes=classes,
         labels=np.array([classes.index(each) for each in names], dtype=np.int64),
-        raw=raw,
+        raw=lambda index: archive.read(entries[index], images.MAX_BYTES + 1),
         sources=["/".join(PurePosixPath(entry.filename).parts[-2:]) for entry in entries],
     )
 

@@ -13,6 +13,7 @@ from PIL import Image
 from laya import images
 from laya.attribution import ATTRIBUTIONS, LEAVE_ONE_OUT, Settings, baseline_logits
 from laya.checkpoints import Checkpoint
+from laya.device import within_memory
 from laya.errors import LayaError, unknown
 from laya.faithfulness import deletion_at_1, spearman
 from laya.model import Trace, evaluating
@@ -197,6 +198,7 @@ def trace_image(checkpoint: Checkpoint, prepared: Image.Image) -> Trace:
     return checkpoint.model.trace(x.to(checkpoint.device))
 
 
+@within_memory()
 def explain_trace(
     checkpoint: Checkpoint,
     trace: Trace,

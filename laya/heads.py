@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from laya.errors import LayaError, check_width, unknown
+from laya.errors import LayaError, check_width, shown, unknown
 
 Removal = Literal["zero-term", "renormalise", "zero-state"]
 REMOVALS: tuple[Removal, ...] = get_args(Removal)
@@ -391,8 +391,8 @@ def build_head(name: str, widths: Sequence[int], classes: int, options: dict[str
         raise unknown("head", name, HEADS)
     try:
         return HEADS[name](widths, classes, **options)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise LayaError(f"The options {sorted(options)} do not fit the head {name!r}.") from error
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise LayaError(f"The options {shown(sorted(options))} do not fit the head {name!r}.") from error
 
 
 def _weights(tensor: Tensor | None) -> Tensor:
@@ -410,7 +410,7 @@ def check_share(value: float, what: str) -> float:
         Not a number in [0, 1).
     """
     if not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise LayaError(f"{what} must be a number in [0, 1), not {value!r}.")
+        raise LayaError(f"{what} must be a number in [0, 1), not {shown(value)}.")
     return float(value)
 
 
@@ -423,5 +423,5 @@ def check_tau(tau: float) -> float:
         Not a number from 0.001 to 1,000,000.
     """
     if not isinstance(tau, (int, float)) or not 1e-3 <= tau <= 1e6:
-        raise LayaError(f"The temperature tau must be a number from 0.001 to 1000000, not {tau}.")
+        raise LayaError(f"The temperature tau must be a number from 0.001 to 1000000, not {shown(tau)}.")
     return float(tau)

@@ -15,7 +15,7 @@ from PIL import ImageOps
 from laya import images, rows
 from laya.backbones import Backbone
 from laya.datasets import ImageSet, cache
-from laya.device import pick_device
+from laya.device import pick_device, within_memory
 from laya.errors import LayaError
 from laya.images import Preprocessing
 from laya.model import evaluating
@@ -59,6 +59,7 @@ def split(states: NDArray[np.float32], widths: tuple[int, ...]) -> list[torch.Te
     return list(torch.split(torch.from_numpy(np.array(states)), list(widths), dim=1))
 
 
+@within_memory()
 def _compute(
     file: Path,
     backbone: Backbone,

@@ -1,6 +1,5 @@
 """Image bytes to a checked RGB picture, to what the model sees, to a tensor. Every upload rule lives here."""
 
-import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from laya.errors import LayaError, unknown
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 40_000_000
 LONGEST = 2048  # pixels; a longer edge is scaled down once, far above what any model sees
+MODEL_EDGE = 1024  # pixels; the longest edge of what a model may ask for
 # Pillow's name of each accepted format to the name for people; an MPO is what some phones save as .jpg.
 FORMATS = {"JPEG": "JPEG", "MPO": "JPEG", "PNG": "PNG", "WEBP": "WebP", "GIF": "GIF", "BMP": "BMP", "AVIF": "AVIF"}
 _NAMES = list(dict.fromkeys(FORMATS.values()))
@@ -64,15 +64,13 @@ class Preprocessing:
     recipe: Recipe = "plain"  # "garment": the preparation that Fashion-MNIST's pictures went through
 
     def __post_init__(self) -> None:
-        numbers = (*self.mean, *self.std)
-        if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in numbers) or not all(
-            1e-6 <= value <= 1e6 for value in self.std
-        ):
-            raise LayaError("Preprocessing needs numbers as mean, and numbers from 1e-6 to 1e6 as std.")
+        numbers = all(isinstance(value, (int, float)) for value in (*self.mean, *self.std))
+        if not numbers or not all(-1e6 <= m <= 1e6 for m in self.mean) or not all(1e-6 <= s <= 1e6 for s in self.std):
+            raise LayaError("Preprocessing needs numbers from -1e6 to 1e6 as mean, and from 1e-6 to 1e6 as std.")
         if self.channels not in (1, 3) or not len(self.mean) == len(self.std) == self.channels:
             raise LayaError("Preprocessing needs 1 or 3 channels, with one mean and one std for each.")
-        if len(self.size) != 2 or not all(type(edge) is int and 1 <= edge <= 4096 for edge in self.size):
-            raise LayaError("Preprocessing needs an input size of height and width between 1 and 4096 pixels.")
+        if len(self.size) != 2 or not all(type(edge) is int and 1 <= edge <= MODEL_EDGE for edge in self.size):
+            raise LayaError(f"Preprocessing needs an input size of height and width between 1 and {MODEL_EDGE} pixels.")
         if self.recipe not in get_args(Recipe):
             raise unknown("preparation", self.recipe, get_args(Recipe))
         if self.interpolation not in _RESAMPLE:
@@ -87,6 +85,8 @@ class Preprocessing:
             isinstance(values[name], (list, tuple)) for name in ("size", "mean", "std")
         ):
             raise LayaError("The preprocessing needs a whole number of channels and lists as size, mean and std.")
+        if not all(isinstance(values[name], str) for name in ("interpolation", "recipe")):
+            raise LayaError("The preprocessing needs a word each as interpolation and recipe.")
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
         return cls(**fields)
 
@@ -125,8 +125,9 @@ def read_bytes(path: Path) -> bytes:
     """
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise LayaError(f"The file {path.name!r} cannot be read: {error.strerror or 'unknown reason'}.") from error
+    except (OSError, ValueError) as error:  # a name with a null sign is no path
+        reason = getattr(error, "strerror", None) or "unknown reason"
+        raise LayaError(f"The file {path.name!r} cannot be read: {reason}.") from error
 
 
 def read(data: bytes) -> Picture:
@@ -156,15 +157,16 @@ def read(data: bytes) -> Picture:
         )
     notes = []
     try:
-        frames = getattr(image, "n_frames", 1)
-        if frames > 1:
-            notes.append(f"Only the first of the file's {frames} pictures is used.")
+        if getattr(image, "is_animated", False):  # how many there are takes seconds to count in a long GIF
+            notes.append("Only the first of the file's pictures is used.")
         image.seek(0)
         image.load()
-        picture = upright(image)
+        ImageOps.exif_transpose(image, in_place=True)
+        picture = _averageable(image)
+        picture.thumbnail((LONGEST, LONGEST))  # before anything is copied that may be large
+        picture = _rgb(picture)
     except BROKEN as error:
         raise LayaError("The file is incomplete or damaged; save or send it again.") from error
-    picture.thumbnail((LONGEST, LONGEST))
     return Picture(picture, tuple(notes))
 
 
@@ -176,7 +178,7 @@ def upright(image: Image.Image) -> Image.Image:
     LayaError
         The colour mode has no fixed range.
     """
-    return _rgb(ImageOps.exif_transpose(image))
+    return _rgb(_averageable(ImageOps.exif_transpose(image)))
 
 
 def _open(data: bytes) -> Image.Image:
@@ -206,11 +208,18 @@ def _kind(data: bytes) -> str:
     return "not a picture in a known format"
 
 
-def _rgb(image: Image.Image) -> Image.Image:
+def _averageable(image: Image.Image) -> Image.Image:
+    """The same picture in a mode with 8 bits a band, so that it can be scaled."""
     if image.mode.startswith("I;16"):
-        return Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8)).convert("RGB")
+        return Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
     if image.mode in ("I", "F"):
         raise LayaError("The picture's brightness has no fixed range; save it as 8-bit grey or colour.")
+    if image.mode in ("1", "P", "PA") or "transparency" in image.info:
+        return image.convert("RGBA" if image.has_transparency_data else "RGB")
+    return image
+
+
+def _rgb(image: Image.Image) -> Image.Image:
     if image.has_transparency_data:
         layer = image.convert("RGBA")
         ground = Image.new("RGBA", layer.size, (*BACKGROUND, 255))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from laya.backbones import Backbone
+from laya.device import within_memory
 from laya.errors import LayaError
 from laya.heads import Head, HeadOutput
 
@@ -86,6 +87,7 @@ class LayaClassifier(nn.Module):
         output: HeadOutput = self.head(hidden, tau=tau)
         return output
 
+    @within_memory()
     def trace(self, x: Tensor, *, tau: float | None = None) -> Trace:
         """One forward pass in evaluation mode, without gradients, that keeps what it produced.
 
@@ -99,11 +101,13 @@ class LayaClassifier(nn.Module):
             hidden = tuple(self.backbone.pool(activation) for activation in activations)
             return Trace(activations, hidden, self.read(hidden, tau=tau))
 
+    @within_memory()
     def trace_of(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> Trace:
         """A trace from hidden states (B, d_i) that were computed earlier; it has no activations."""
         with evaluating(self), torch.no_grad():
             return Trace((), tuple(hidden), self.read(hidden, tau=tau))
 
+    @within_memory()
     def at_temperature(self, trace: Trace, tau: float) -> Trace:
         """The same hidden states read out at another temperature; the backbone does not run again."""
         with evaluating(self), torch.no_grad():

@@ -3,7 +3,7 @@
 import platform
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ from laya.errors import LayaError
 from laya.evaluation import evaluate
 from laya.images import Preprocessing
 from laya.progress import OnProgress, silent
-from laya.training import TrainingConfig, train
+from laya.training import TrainingConfig, TrainingResult, train
 
-STATE = "training-state.safetensors"
+STATE = "training-state.safetensors"  # of the first seed; further ones have a number
 
 
 def read(file: Path) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def read(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise LayaError(f"The settings file {file.name!r} cannot be read.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise LayaError(f"The settings file {file.name!r} is not valid TOML: {error}.") from error
 
 
@@ -82,7 +82,14 @@ def run(
             on_complaint(complaint)
     data, validation, test = parts(config.data)
     preprocessing = preprocessing_for(config)
-    result = train(config, data, preprocessing, state, validation=validation, resume=resume, on_progress=on_progress)
+    runs: list[tuple[TrainingConfig, TrainingResult]] = []
+    for number in range(config.seeds):
+        one = replace(config, seed=config.seed + number, seeds=1)
+        file = state.with_stem(f"{state.stem}-{number}") if number else state
+        go_on = resume and file.exists()
+        result = train(one, data, preprocessing, file, validation=validation, resume=go_on, on_progress=on_progress)
+        runs.append((one, result))
+    config, result = max(runs, key=lambda run: run[1].best.validation_accuracy)  # the first of the best
     weights = checkpoints.backbone_file(config.weights) if config.weights else None
     shared = weights if config.frozen and weights and checkpoints.is_shared(weights) else None
     checkpoints.save(
@@ -92,13 +99,15 @@ def run(
     if test.split is None:  # the same pictures as for training, but for those that were held back
         test = data.subset(result.held)
     metrics = evaluate(checkpoint, test, cached=config.frozen, on_progress=on_progress)
-    history = {
+    history: dict[str, Any] = {
         "epochs": len(result.history),
         "best_epoch": result.best.epoch,
         "held_back": len(result.held),
         "validation_accuracy": result.best.validation_accuracy,
         "seconds": sum(epoch.seconds for epoch in result.history),
     }
+    if len(runs) > 1:
+        history["seeds"] = {str(each.seed): done.best.validation_accuracy for each, done in runs}
     metrics |= {
         "data": config.data,
         "split": test.split or "validation",
@@ -111,7 +120,8 @@ def run(
     checkpoints.write_json(out / checkpoints.PROFILES, depth, indent=None)
     card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=machine())
     checkpoints.write(out / checkpoints.CARD, card.encode())
-    state.unlink(missing_ok=True)
+    for file in out.glob(f"{state.stem}*"):
+        file.unlink()
 
 
 def parts(path: str) -> tuple[ImageSet, ImageSet | None, ImageSet]:

@@ -19,7 +19,7 @@ from laya import images
 from laya.backbones import Backbone, build_backbone
 from laya.checkpoints import backbone_file, read_backbone_weights, write
 from laya.datasets import ImageSet
-from laya.device import pick_device
+from laya.device import pick_device, within_memory
 from laya.errors import LayaError, unknown
 from laya.heads import HeadOutput, build_head
 from laya.hidden import hidden_states, split
@@ -63,6 +63,8 @@ class TrainingConfig:
     validation: float = 0.1  # share of the training images held back, stratified; unused where the data has a val part
     patience: int = 0  # epochs without a better validation accuracy before stopping; 0 never stops early
     seed: int = 0  # of the initial weights, the held-back images, the order, dropout and augmentation
+    seeds: int = 1  # runs, with seed, seed + 1, ...; the one with the best validation accuracy is kept
+    mixed: bool = True  # on a GPU that has bfloat16, end-to-end passes use it where that is safe (torch.autocast)
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 1 or not 0 < self.learning_rate < 1e3 or self.patience < 0:
@@ -77,6 +79,8 @@ class TrainingConfig:
             raise unknown("optimiser", self.optimiser, OPTIMISERS)
         if self.frozen and set(self.augment) - {"flip"}:
             raise LayaError("With a frozen backbone the only augmentation is flip, whose hidden states are kept, too.")
+        if not 1 <= self.seeds <= 100:
+            raise LayaError("seeds must be a whole number from 1 to 100.")
         if not 0 <= self.seed < 2**32:
             raise LayaError("seed must be a whole number from 0 to 4294967295.")
         for name in self.augment:
@@ -130,6 +134,7 @@ class TrainingResult:
 _Read = Callable[[Tensor, bool], HeadOutput]
 
 
+@within_memory()
 def train(
     config: TrainingConfig,
     data: ImageSet,
@@ -203,7 +208,8 @@ def train(
             loss = torch.zeros((), device=device)
             trained.train()
             for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
-                step = _loss(config, model, read(chunk, True), labels[chunk].to(device), weights)
+                with precision(config, device):
+                    step = _loss(config, model, read(chunk, True), labels[chunk].to(device), weights)
                 optimiser.zero_grad()
                 step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 optimiser.step()
@@ -241,6 +247,12 @@ def make_backbone(config: TrainingConfig) -> Backbone:
         tensors, _ = read_backbone_weights(backbone_file(config.weights), backbone.weights_module.state_dict())
         backbone.weights_module.load_state_dict(tensors)
     return backbone
+
+
+def precision(config: TrainingConfig, device: torch.device) -> torch.autocast:
+    """The precision of the passes in training: bfloat16 needs no scaling of the loss, and is off on a CPU."""
+    able = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    return torch.autocast(device.type, torch.bfloat16, enabled=able and config.mixed and not config.frozen)
 
 
 def class_weights(labels: Tensor, classes: int) -> Tensor:

@@ -149,6 +149,15 @@ def test_one_flipped_bit_is_noticed(saved):
         ({"head": []}, "no usable 'head'"),
         ({"preprocessing": {"size": [8, 8], "blur": 3}}, "must have the fields"),
         ({"laya_format": 99}, "not that of a LAYA checkpoint"),
+        ({"backbone": {"name": "timm", "options": {"model": 5}}}, "no timm model called 5"),
+        ({"backbone": {"name": "torchvision", "options": {"model": "vit_h_14"}}}, "do not fit the backbone"),
+        ({"backbone": {"name": "mlp", "options": {"units": [1] * 257}}}, "1 to 256 hidden layers"),
+        (
+            {"backbone": {"name": "mlp", "options": {}, "weights": {"file": "x" * 300, "sha256": ""}}},
+            "backbone weights",
+        ),
+        ({"classes": ["a", "b", "c" * 256]}, "of 1 to 255 printable characters"),
+        ({"classes": [str(number) for number in range(65_537)]}, "needs at least 2 class names"),
     ],
 )
 def test_a_config_that_is_wrong_is_refused(saved, changes, cause):
@@ -230,6 +239,12 @@ def test_samples_are_named_by_their_files(saved):
         {"channels": 3},
         {"recipe": "cubism"},
         {"interpolation": ["bilinear"]},
+        {"interpolation": 5},
+        {"interpolation": {}},
+        {"recipe": None},
+        {"mean": [10**400]},
+        {"std": [10**400]},
+        {"size": [1025, 8]},
     ],
 )
 def test_preprocessing_that_no_model_could_use_is_refused(saved, changes):
@@ -326,4 +341,36 @@ def test_a_config_that_asks_for_a_download_is_refused(saved):
     settings["backbone"] = {"name": "timm", "options": {"model": "vit_tiny_patch16_224", "pretrained": True}}
     (saved / "config.json").write_text(json.dumps(settings))
     with pytest.raises(LayaError, match="asks for a download"):
+        load(str(saved))
+
+
+def test_a_message_stays_short_whatever_it_quotes(saved):
+    for options in ({"units": ["x" * 5000]}, {"x" * 5000: 1}):
+        edit_config(saved, backbone={"name": "mlp", "options": options})
+        with pytest.raises(LayaError) as caught:
+            load(str(saved))
+        assert len(str(caught.value)) < 500
+    edit_config(saved, backbone={"name": "timm", "options": {"model": ""}})
+    with pytest.raises(LayaError, match=r" and 1,\d{3} more\.$"):  # timm knows over a thousand
+        load(str(saved))
+
+
+def test_a_config_is_not_read_beyond_its_limit(saved, monkeypatch):
+    monkeypatch.setattr(checkpoints, "JSON_BYTES", 100)
+    with pytest.raises(LayaError, match=r"The config\.json of 'small' has more than"):
+        load(str(saved))
+    with pytest.raises(LayaError, match="unpacks to more than the limit"):
+        checkpoints.unpack(
+            pack({file.name: file.read_bytes() for file in saved.iterdir()}), "x.zip", saved.parent / "y"
+        )
+
+
+def test_a_file_that_cannot_be_read_is_said(saved):
+    (saved / WEIGHTS).unlink()
+    (saved / WEIGHTS).mkdir()
+    with pytest.raises(LayaError, match=r"^The weights of 'small' cannot be read: Is a directory\.$"):
+        load(str(saved))
+    (saved / CONFIG).unlink()
+    (saved / CONFIG).mkdir()
+    with pytest.raises(LayaError, match=r"^The config\.json of 'small' cannot be read: Is a directory\.$"):
         load(str(saved))

@@ -170,3 +170,16 @@ def test_a_picture_that_is_only_a_name_is_no_path(run, saved, tmp_path):
     file = tmp_path / "a;b $(x).png"
     Image.new("L", (8, 8)).save(file)
     assert run("explain", file, "--model", saved, "--json").returncode == 0
+
+
+def test_a_name_that_is_no_text_is_one_line(run):
+    done = run("list", "\udcff")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "\\udcff" in done.stderr
+
+
+def test_settings_that_are_nested_without_end_are_one_line(run, tmp_path):
+    (tmp_path / "deep.toml").write_text(f"data = {'[' * 5000}")
+    done = run("train", "--config", tmp_path / "deep.toml", "--out", tmp_path / "out")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "'deep.toml' is not valid TOML" in done.stderr

@@ -1,9 +1,11 @@
 """Image folders, class matching (H17), and where Fashion-MNIST is found."""
 
 import gzip
+import io
 import json
 import shutil
 import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -366,3 +368,34 @@ def test_a_csv_that_is_no_text_is_refused(tmp_path):
     (tmp_path / "my.csv").write_bytes(b"\xff\xfe\x00path")
     with pytest.raises(LayaError, match="CSV file in UTF-8"):
         open_dataset(str(tmp_path / "my.csv"))
+
+
+def test_files_without_a_name_or_a_folder_do_not_count(noise):
+    data = encode(noise())
+    assert open_zip(pack({"/y.png": data, "red/x.png": data}), "x.zip").classes == ("red",)
+    nameless = pack({"red/x.png": data, "q": b""}).replace(b"q", b"\0")
+    assert open_zip(nameless, "x.zip").sources == ["red/x.png"]
+
+
+def test_an_entry_that_lies_outside_the_archive_is_told(noise):
+    data = bytearray(pack({"red/x.png": encode(noise())}))
+    found = open_zip(bytes(data[1:]), "x.zip")  # what the directory says is off by one
+    with pytest.raises(LayaError, match=r"^The file is damaged in the archive\.$"):
+        found.load(0)
+
+
+def test_a_damaged_entry_of_any_packing_is_told(noise):
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", method) as archive:
+            archive.writestr("red/x.png", encode(noise()))
+        data = stream.getvalue()
+        start = data.index(b"red/x.png") + 9
+        found = open_zip(data[: start + 4] + b"\xff" * 40 + data[start + 44 :], "x.zip")
+        with pytest.raises(LayaError, match=r"^The file is damaged in the archive\.$"):
+            found.load(0)
+
+
+def test_an_endless_directory_is_refused_before_it_is_read():
+    with pytest.raises(LayaError, match=r"'x\.zip' holds more than 20,000 files, the limit; pack fewer\."):
+        open_zip(b"PK\1\2" * 20_001, "x.zip")

@@ -57,3 +57,10 @@ def test_the_reference_lists_every_setting_with_its_default():
 def test_python_in_the_documents_compiles(document):
     for block in re.findall(r"```python\n(.*?)```", document.read_text(), re.DOTALL):
         compile(block, document.name, "exec")
+
+
+def test_every_test_that_holds_something_is_there():
+    named = re.findall(r"`((?:e2e/)?test_\w+\.py)::(test_\w+)`", (DOCS / "reliability.md").read_text())
+    assert len(named) > 50
+    for file, name in named:
+        assert f"def {name}(" in (PROJECT / "tests" / file).read_text(), (file, name)

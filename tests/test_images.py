@@ -91,7 +91,7 @@ def test_of_an_animation_the_first_frame_is_used(kind):
     picture = read(encode(frames[0], kind, save_all=True, append_images=frames[1:], duration=50, loop=0))
     red, green, blue = picture.image.getpixel((4, 4))
     assert (red > 230, green < 30, blue < 30) == (True, True, True)
-    assert picture.notes == ("Only the first of the file's 4 pictures is used.",)
+    assert picture.notes == ("Only the first of the file's pictures is used.",)
 
 
 def test_a_phones_mpo_counts_as_jpeg():
@@ -99,7 +99,7 @@ def test_a_phones_mpo_counts_as_jpeg():
     picture = read(encode(first, "MPO", save_all=True, append_images=[second]))
     assert picture.image.size == (64, 32)
     assert picture.image.getpixel((5, 5))[0] > 230
-    assert picture.notes == ("Only the first of the file's 2 pictures is used.",)
+    assert picture.notes == ("Only the first of the file's pictures is used.",)
 
 
 # --- damaged, too large, not a picture -------------------------------------------------------------------------------
@@ -181,6 +181,30 @@ def test_random_damage_never_ends_in_anything_but_a_sentence(noise):
             broken[rng.integers(0, len(data), 6)] = rng.integers(0, 256, 6)
             with contextlib.suppress(LayaError):
                 read(broken.tobytes())
+
+
+def test_a_gif_of_very_many_pictures_is_not_counted(monkeypatch):
+    small = encode(Image.new("P", (1, 1)), "GIF")
+    frame = small[small.index(b",", 13) : -1]
+    monkeypatch.setattr("PIL.GifImagePlugin.GifImageFile.n_frames", property(lambda self: pytest.fail("it counts")))
+    picture = read(small[:-1] + frame * 1000 + b";")
+    assert picture.notes == ("Only the first of the file's pictures is used.",)
+
+
+def test_a_name_that_is_no_path_is_a_sentence():
+    with pytest.raises(LayaError, match="cannot be read"):
+        images.read_bytes(Path("a\0b"))
+
+
+def test_a_large_transparent_picture_is_the_small_one_scaled():
+    small = Image.new("P", (30, 10), 0)
+    small.putpalette([0, 0, 0, 255, 0, 0])
+    small.paste(1, (0, 0, 15, 10))
+    large = small.resize((3000, 1000), Image.Resampling.NEAREST)
+    picture = read(encode(large, transparency=bytes([0, 255]))).image
+    assert picture.size == (2048, 683)
+    assert (picture.getpixel((500, 300)), picture.getpixel((1500, 300))) == ((255, 0, 0), (255, 255, 255))
+    assert read(encode(Image.new("RGB", (3000, 9)), transparency=(0, 0, 0))).image.getpixel((9, 3)) == (255, 255, 255)
 
 
 def test_a_large_picture_is_scaled_down_once():

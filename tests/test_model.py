@@ -46,7 +46,7 @@ def test_bad_backbones_are_refused():
     with pytest.raises(LayaError, match="do not fit"):
         build_backbone("mlp", {"depth": 3})
     for options in ({"units": []}, {"dropout": 1.0}, {"input_shape": [8, 8]}):
-        with pytest.raises(LayaError, match="An MLP needs 1 to 1024 hidden layers"):
+        with pytest.raises(LayaError, match="An MLP needs 1 to 256 hidden layers"):
             build_backbone("mlp", options)
     for options in ({"units": [0]}, {"units": [2**62]}, {"units": [8.0]}, {"input_shape": [0, 8, 8]}):
         with pytest.raises(LayaError, match="An MLP's size must be a whole number from 1 to 65536"):

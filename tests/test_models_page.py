@@ -31,7 +31,7 @@ def test_every_model_is_listed_with_its_figures(saved, monkeypatch):
         if entry.problem is None:
             assert entry.title in said(app)
             assert entry.name in said(app)
-    assert f"test accuracy {checkpoints.available()[0].accuracy:.1%}" in said(app)
+    assert f"accuracy {checkpoints.available()[0].accuracy:.1%} (test)" in said(app)
     assert "broken cannot be used" in app.warning[0].value.replace("\\", "")
 
 

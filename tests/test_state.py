@@ -138,15 +138,13 @@ def test_a_full_gpu_sends_the_session_to_the_processor(monkeypatch):
     assert asked[0] is not asked[1]
 
 
-def test_a_full_memory_without_a_gpu_is_a_sentence(monkeypatch):
+def test_a_full_memory_is_a_sentence(monkeypatch):
     from laya.ui import analysis
 
     def full(checkpoint, prepared):
-        raise torch.OutOfMemoryError("out of memory")
+        raise MemoryError
 
     monkeypatch.setattr(analysis, "trace_image", full)
     app = open_app(sample="Ankle boot")
     assert not app.exception
-    assert [
-        error.value.endswith(r"The memory is full at the moment; try again in a minute\.") for error in app.error
-    ] == [True]
+    assert [error.value.endswith(r"try a smaller model or fewer pictures\.") for error in app.error] == [True]

@@ -21,7 +21,17 @@ from laya.heads import build_head
 from laya.hidden import hidden_states
 from laya.images import Preprocessing
 from laya.model import LayaClassifier
-from laya.training import Epoch, TrainingConfig, _best, _stopped, augment, class_weights, make_backbone, train
+from laya.training import (
+    Epoch,
+    TrainingConfig,
+    _best,
+    _stopped,
+    augment,
+    class_weights,
+    make_backbone,
+    precision,
+    train,
+)
 from tests.conftest import make_model
 
 PLAIN = Preprocessing(size=(8, 8))
@@ -271,6 +281,41 @@ def test_a_recipe_file_is_read_and_a_bad_one_is_named(tmp_path):
         recipe.read(file)
     file.write_text('data = "toy"\naugment = ["flip"]\n')
     assert TrainingConfig.from_dict(recipe.read(file)) == TrainingConfig(data="toy", augment=("flip",))
+
+
+def test_of_several_seeds_the_best_is_kept_and_a_killed_row_of_them_goes_on(pictures, tmp_path):
+    settings = {"data": str(pictures), "epochs": 1, "backbone_options": {"units": [12, 8]}, "learning_rate": 3e-4}
+    alone = {}
+    for seed in (4, 5, 6):
+        recipe.run(settings | {"seed": seed}, tmp_path / str(seed), command="")
+        alone[seed] = read_metrics(tmp_path / str(seed))["training"]["validation_accuracy"]
+
+    def kill(what: str, done: int, total: int) -> None:
+        if (tmp_path / "model" / "training-state-1.safetensors").exists():  # the second seed has been trained
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        recipe.run(settings | {"seed": 4, "seeds": 3}, tmp_path / "model", command="", on_progress=kill)
+    recipe.run(settings | {"seed": 4, "seeds": 3}, tmp_path / "model", command="", resume=True)
+    assert read_metrics(tmp_path / "model")["training"]["seeds"] == {str(seed): alone[seed] for seed in alone}
+    best = max(alone, key=alone.__getitem__)
+    assert len(set(alone.values())) > 1
+    assert read_config(tmp_path / "model")["training"]["seed"] == best
+    assert load(str(tmp_path / "model")).weights == load(str(tmp_path / str(best))).weights
+    assert not list((tmp_path / "model").glob("training-state*"))
+
+
+def test_a_gpu_trains_in_bfloat16_where_it_can_and_a_processor_never(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
+    monkeypatch.setattr(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+    gpu, cpu = torch.device("cuda"), torch.device("cpu")
+    assert precision(config(), gpu)._enabled
+    assert precision(config(), gpu).fast_dtype == torch.bfloat16
+    assert not precision(config(mixed=False), gpu)._enabled
+    assert not precision(config(frozen=True), gpu)._enabled
+    assert not precision(config(), cpu)._enabled
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: False)
+    assert not precision(config(), gpu)._enabled
 
 
 def test_nothing_to_resume_is_said(tmp_path):

@@ -11,7 +11,7 @@ from laya.backbones.cnn import CNN
 from laya.backbones.extracted import Extracted, Torchvision, register
 from laya.backbones.mlp import MLP
 from laya.backbones.timm import Timm
-from laya.errors import LayaError, unknown
+from laya.errors import LayaError, shown, unknown
 
 BACKBONES: dict[str, type[Backbone]] = {backbone.name: backbone for backbone in (MLP, CNN, Timm, Torchvision)}
 
@@ -33,8 +33,10 @@ def build_backbone(name: str, options: dict[str, Any]) -> Backbone:
         options = {**options, "model": model}
     try:
         return BACKBONES[name](**options)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise LayaError(f"The options {sorted(options)} do not fit the backbone {name!r}.") from error
+    except LayaError:
+        raise
+    except Exception as error:  # what timm and torchvision raise on options that they do not know is their own
+        raise LayaError(f"The options {shown(sorted(options))} do not fit the backbone {name!r}.") from error
 
 
 __all__ = ["BACKBONES", "CNN", "MLP", "Backbone", "Extracted", "Timm", "Torchvision", "build_backbone", "register"]

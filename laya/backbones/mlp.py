@@ -38,9 +38,9 @@ class MLP(Backbone):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if not 1 <= len(units) <= 1024 or len(input_shape) != 3 or not 0 <= dropout < 1:
+        if not 1 <= len(units) <= 256 or len(input_shape) != 3 or not 0 <= dropout < 1:
             raise LayaError(
-                "An MLP needs 1 to 1024 hidden layers, an input shape of channels, height and width, and a dropout "
+                "An MLP needs 1 to 256 hidden layers, an input shape of channels, height and width, and a dropout "
                 "in [0, 1)."
             )
         for size in (*units, *input_shape):

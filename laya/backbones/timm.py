@@ -40,8 +40,8 @@ class Timm(Backbone):
         super().__init__()
         import timm  # here, because it takes long and most checkpoints do without
 
-        if not timm.is_model(model):
-            raise unknown("timm model", model, timm.list_models(f"{model[:3]}*"))
+        if not isinstance(model, str) or not timm.is_model(model):
+            raise unknown("timm model", model, timm.list_models(f"{str(model)[:3]}*"))
         if tokens is not None and tokens not in get_args(Tokens):
             raise unknown("choice of tokens", tokens, get_args(Tokens))
         try:
@@ -52,6 +52,8 @@ class Timm(Backbone):
                 self.model = timm.create_model(model, pretrained=pretrained, num_classes=0)
                 dynamic = False
         except (OSError, RuntimeError) as error:
+            if not pretrained:
+                raise LayaError(f"The timm model {model!r} cannot be built by the timm that is installed.") from error
             raise LayaError(
                 f"The weights of {model!r} are not on this machine and the hub cannot be reached; give a local file "
                 "with --weights, or train from scratch with --no-pretrained."

@@ -1,6 +1,7 @@
 """The views of the page Compare."""
 
 import html
+import time
 from collections.abc import Callable
 
 import plotly.graph_objects as go
@@ -175,15 +176,18 @@ def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
             estimate = max(1.0, seen.seconds * 3 * STEPS * (len(result.layers) + 1))
             st.markdown(
                 "Everything above is a **direct** effect, through the head alone. Captum’s layer methods go through "
-                f"all that comes after a layer. For this model and image that takes about {estimate:.0f} s."
+                f"all that comes after a layer. For this model and image that takes about {_duration(estimate)}."
             )
             if not st.button("Measure the total effects", icon=":material/play_arrow:"):
                 return
             bar = st.progress(0.0, "pixels")
             st.button("Stop", icon=":material/stop:")  # any click ends the run at the next pass
 
+            begin = time.monotonic()
+
             def tell(what: str, done: int, total: int) -> None:
-                bar.progress(done / total, what)
+                left = _duration((time.monotonic() - begin) * (total - done) / done) if done else _duration(estimate)
+                bar.progress(done / total, f"{what}, about {left} left")
 
             state.keep(
                 "total",
@@ -218,6 +222,10 @@ def _total(desk: Desk, seen: Analysis, result: Explanation) -> None:
         st.markdown("##### Integrated Gradients at the pixels")
         with st.container(width=320):
             places.draw([("pixels", total.pixels.tolist())], seen, "pixels", opacity=0.75)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _against(desk: Desk, result: Explanation, trace: analysis.Trace) -> None:

@@ -61,11 +61,11 @@ def overview() -> None:
             continue
         with st.container(border=True):
             brought = " · yours, for this session" if entry.name in own else ""
-            accuracy = "not measured" if entry.accuracy is None else f"{entry.accuracy:.1%}"
+            accuracy = "not measured" if entry.accuracy is None else f"{entry.accuracy:.1%} ({entry.split})"
             st.markdown(f"#### {theme.plain(entry.title or entry.name)}")
             facts = (
                 f"{entry.name}{brought} · {entry.backbone} with the head {entry.head} · {entry.classes} classes · "
-                f"{entry.megabytes:.1f} MB · test accuracy {accuracy}"
+                f"{entry.megabytes:.1f} MB · accuracy {accuracy}"
             )
             st.markdown(theme.plain(facts))
             card = _card(entry.folder)

@@ -12,7 +12,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from laya import checkpoints
 from laya.checkpoints import Checkpoint, Summary
-from laya.errors import LayaError
+from laya.device import within_memory
+from laya.errors import GpuFullError, LayaError
 from laya.ui import logs
 from laya.ui.turns import QUICK, Line
 
@@ -79,10 +80,10 @@ def keep(slot: str, key: Hashable, build: Callable[[], T], *, line: Line = QUICK
     if kept is None or kept[0] != key:
         try:
             kept = (key, _in_turn(slot, build, line))
-        except torch.OutOfMemoryError as error:
-            torch.cuda.empty_cache()
+        except GpuFullError:
             if st.session_state.get(DEVICE) == "cpu":
-                raise LayaError("The memory is full at the moment; try again in a minute.") from error
+                raise
+            torch.cuda.empty_cache()
             st.session_state[DEVICE] = "cpu"
             st.toast("The GPU’s memory is full; from here on this session computes without it, more slowly.")
             st.rerun()
@@ -100,7 +101,8 @@ def _in_turn(what: str, build: Callable[[], T], line: Line) -> T:
         if shown is not None:
             shown.empty()
         try:
-            value = build()
+            with within_memory():
+                value = build()
         except LayaError:
             logs.tell("refused", **facts)
             raise

@@ -68,8 +68,8 @@ def cores() -> int:
 
 
 def share_the_processor() -> None:
-    """Leave cores to the others in line: no computation takes more than :data:`THREADS`."""
-    torch.set_num_threads(min(THREADS, cores()))
+    """Leave cores to the others in line: no computation takes more than :data:`THREADS`, or OMP_NUM_THREADS."""
+    torch.set_num_threads(min(THREADS, cores(), torch.get_num_threads()))
 
 
 QUICK = Line(max(1, cores() // THREADS))  # what is answered at once: predictions and direct effects
