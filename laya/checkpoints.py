@@ -191,8 +191,19 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 
 
 def read_profiles(folder: Path) -> dict[str, Any]:
-    """The profiles.json of a checkpoint folder; an empty dict where there is none, or one of other weights."""
-    return _of_these_weights(folder, PROFILES)
+    """The profiles.json of a checkpoint folder; an empty dict where there is none, or one of other weights.
+
+    Raises
+    ------
+    LayaError
+        It is damaged, or was not written by ``python -m laya profile``.
+    """
+    report = _of_these_weights(folder, PROFILES)
+    kinds = {"layers": list, "overall": dict, "classes": dict, "predicted": dict, "n": int}
+    broken = [part for part, kind in kinds.items() if report and not isinstance(report.get(part), kind)]
+    if broken:
+        raise LayaError(f"The {PROFILES} of {folder.name!r} has no usable {broken[0]!r}; make it again.")
+    return report
 
 
 def _of_these_weights(folder: Path, name: str) -> dict[str, Any]:

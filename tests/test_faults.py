@@ -17,7 +17,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from laya import checkpoints, rows
-from laya.checkpoints import CONFIG, WEIGHTS, load
+from laya.checkpoints import CONFIG, PROFILES, WEIGHTS, load
 from laya.device import within_memory
 from laya.errors import LayaError
 from laya.explanation import explain
@@ -230,6 +230,47 @@ def test_a_checkpoint_that_is_replaced_under_the_app_is_read_again(app, saved, n
     assert checkpoints.load(str(saved)).identity != before
     expected = explain(load(str(saved)), encode(noise())).summary()
     assert any(expected in each.proto.body for each in app.get("html"))
+
+
+@streamlit
+def test_a_checkpoint_that_is_replaced_within_one_tick_of_the_clock_is_read_again(app, saved, noise):
+    then = {name: (saved / name).stat().st_mtime_ns for name in (CONFIG, WEIGHTS)}
+    checkpoints.save(saved, make_model("concat"), CLASSES, PREPROCESSING, title="New", training={})
+    for name, moment in then.items():
+        os.utime(saved / name, ns=(moment, moment))
+    app.run()
+    assert not app.exception
+    expected = explain(load(str(saved)), encode(noise())).summary()
+    assert any(expected in each.proto.body for each in app.get("html"))
+
+
+@streamlit
+@pytest.mark.parametrize("text", ["{", '{"weights_sha256": "HASH", "layers": 3}'])
+def test_damaged_profiles_are_said_and_the_explanation_stays(text, app, saved):
+    (saved / PROFILES).write_text(text.replace("HASH", checkpoints.read_config(saved)["weights_sha256"]))
+    app.run()
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 2
+    assert "The profiles.json of 'small' " in said(app)
+    app.switch_page("pages/profiles.py").run()
+    assert not app.exception
+    assert "The profiles.json of 'small' " in said(app)
+
+
+@streamlit
+def test_a_sample_that_vanishes_is_no_longer_chosen(saved, noise, monkeypatch):
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    (saved / "samples").mkdir()
+    file = saved / "samples" / "1_one.png"
+    file.write_bytes(encode(noise()))
+    listed = checkpoints.samples(str(saved))
+    monkeypatch.setattr(checkpoints, "samples", lambda name: listed)
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
+    app.query_params["sample"] = "One"
+    monkeypatch.setattr(Path, "read_bytes", lambda self: (_ for _ in ()).throw(FileNotFoundError(self)))
+    app.button(key="sample-One").click().run()
+    assert not app.exception
+    assert not app.get("plotly_chart")
 
 
 # --- the memory ends --------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from captum.attr import IntegratedGradients, LayerGradCam, LayerGradientXActivat
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from laya.device import within_memory
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
@@ -41,6 +42,7 @@ class TotalEffects:
     pixels: NDArray[np.float64]
 
 
+@within_memory()
 def total_effects(
     model: LayaClassifier, x: Tensor, target: int, *, steps: int = 20, on_progress: OnProgress = silent
 ) -> TotalEffects:
@@ -82,6 +84,7 @@ def total_effects(
     return TotalEffects(tuple(integrated), tuple(deltas), tuple(cams), tuple(maps), pixels)
 
 
+@within_memory()
 def pixel_gradients(
     model: LayaClassifier, x: Tensor, target: int, *, steps: int, tau: float | None = None
 ) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """Choose an image: upload a file, take a photo, or pick a sample. The last choice counts."""
 
 import base64
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | No
     elif source in ("upload", "camera"):  # another page has its own widgets, which hold nothing; the image stays
         choice = st.session_state.get("given")
     elif source in samples:
-        choice = Choice(f"sample “{source}”", samples[source].read_bytes())
+        with suppress(OSError):  # it went away since it was listed
+            choice = Choice(f"sample “{source}”", samples[source].read_bytes())
     if source in ("upload", "camera"):
         st.session_state["given"] = choice
     if samples:

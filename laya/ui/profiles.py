@@ -16,6 +16,7 @@ import streamlit as st
 from laya import checkpoints, datasets, plots, profiles
 from laya.bundle import png
 from laya.checkpoints import Checkpoint, Summary
+from laya.errors import LayaError
 from laya.explanation import Explanation
 from laya.ui import picker, state, theme
 from laya.ui.turns import SLOW
@@ -447,7 +448,11 @@ def as_csv(report: Report) -> str:
 
 def usual(checkpoint: Checkpoint, result: Explanation) -> None:
     """An image's attention over what is usual for its predicted class; nothing where there is no profile for it."""
-    report = checkpoints.read_profiles(checkpoint.folder)
+    try:
+        report = checkpoints.read_profiles(checkpoint.folder)
+    except LayaError as error:
+        st.warning(theme.plain(str(error)))
+        return
     name = result.predictions[0][0]
     part = report.get("predicted", {}).get(name)
     if not part or not part["alpha_mean"] or "alpha" not in result.attributions:

@@ -23,7 +23,7 @@ WAITING = "waiting"  # the page's place for a word to those who wait
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading the model …")
-def _load(folder: str, modified: tuple[int, ...], device: str | None) -> Checkpoint:  # noqa: ARG001  # part of the key
+def _load(folder: str, version: tuple[int, ...], device: str | None) -> Checkpoint:  # noqa: ARG001  # part of the key
     begin = time.perf_counter()
     loaded = checkpoints.load(folder, None if device is None else torch.device(device))
     logs.tell("model loaded", model=loaded.name, device=loaded.device.type, seconds=_since(begin))
@@ -40,10 +40,11 @@ def checkpoint(summary: Summary) -> Checkpoint:
     """
     files = [summary.folder / name for name in (checkpoints.CONFIG, checkpoints.WEIGHTS)]
     try:
-        modified = tuple(file.stat().st_mtime_ns for file in files)
+        states = [file.stat() for file in files]
     except OSError as error:
         raise LayaError(f"The checkpoint {summary.name!r} is no longer there; choose another.") from error
-    return _load(str(summary.folder), modified, st.session_state.get(DEVICE))
+    version = tuple(number for state in states for number in (state.st_mtime_ns, state.st_size, state.st_ino))
+    return _load(str(summary.folder), version, st.session_state.get(DEVICE))
 
 
 def asked(name: str) -> str | None:
