@@ -9,12 +9,14 @@ FROM python:3.11-slim
 # PyPI's Linux wheels of torch bring CUDA with them; PyTorch's own index has the small CPU ones.
 ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
+# MALLOC_ARENA_MAX: every rerun is a thread, and glibc would keep freed memory apart for each of them.
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     MPLCONFIGDIR=/tmp/matplotlib \
-    LAYA_LOG=info
+    LAYA_LOG=info \
+    MALLOC_ARENA_MAX=2
 
 # Chromium draws the charts that people take away as PNG; without it they get HTML alone. Not pinned: Debian keeps the
 # newest version alone.

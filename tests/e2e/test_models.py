@@ -3,7 +3,11 @@
 from playwright.sync_api import Page, expect
 
 from laya import checkpoints
-from tests.conftest import pack
+from laya.backbones import MLP
+from laya.heads import build_head
+from laya.images import MAX_BYTES, Preprocessing
+from laya.model import LayaClassifier
+from tests.conftest import CLASSES, pack
 
 
 def test_a_model_is_brought_and_used(page: Page, url: str, tmp_path):
@@ -17,5 +21,20 @@ def test_a_model_is_brought_and_used(page: Page, url: str, tmp_path):
     upload.set_input_files({"name": "mine.zip", "mimeType": "application/zip", "buffer": data})
     expect(page.get_by_text("The model is ready")).to_be_visible()
     expect(page.get_by_text("mine · yours, for this session")).to_be_visible()
+    # One that is larger than a picture may be: the server takes it, too.
+    backbone = MLP(input_shape=(3, 32, 32), units=(1000,))
+    large = LayaClassifier(backbone, build_head("laya", backbone.widths, 3, {"dim": 7}))
+    checkpoints.save(
+        tmp_path / "large",
+        large,
+        CLASSES,
+        Preprocessing((32, 32), 3, (0.5,) * 3, (0.5,) * 3),
+        title="Large",
+        training={},
+    )
+    data = pack({name: (tmp_path / "large" / name).read_bytes() for name in ("model.safetensors", "config.json")})
+    assert len(data) > MAX_BYTES
+    upload.set_input_files({"name": "large.zip", "mimeType": "application/zip", "buffer": data})
+    expect(page.get_by_text("large · yours, for this session")).to_be_visible()
     upload.set_input_files({"name": "no.zip", "mimeType": "application/zip", "buffer": b"no archive"})
     expect(page.get_by_text("is not a zip archive")).to_be_visible()
