@@ -172,7 +172,7 @@ def head_training(checkpoint: Checkpoint) -> Case:
 
     def step(hidden: Sequence[Tensor]) -> None:
         optimiser.zero_grad()
-        nn.functional.cross_entropy(head(hidden).logits, labels).backward()
+        nn.functional.cross_entropy(head(hidden).logits, labels).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
 
     def in_the_loop() -> None:

@@ -43,6 +43,7 @@ from streamlit.proto.Slider_pb2 import Slider
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
+from websockets.typing import Origin, Subprotocol
 
 from laya import checkpoints, images
 from laya.attribution import Settings
@@ -275,7 +276,7 @@ class Visitor:
     async def until(self, awaited: object) -> ForwardMsg:
         """Take messages until a script has finished (``FINISHED``), or one of a kind has come."""
         while True:
-            message = ForwardMsg.FromString(await self.socket.recv(decode=False))
+            message: ForwardMsg = ForwardMsg.FromString(await self.socket.recv(decode=False))
             kind = message.WhichOneof("type")
             self._take(message, kind)
             if awaited == kind or (kind == "script_finished" and message.script_finished == awaited):
@@ -362,12 +363,12 @@ class Visitor:
 async def visiting(server: Server, page: str = "", **query: str) -> AsyncIterator[Visitor]:
     """Open the app as a browser does, and wait for the page."""
     first = await asyncio.to_thread(requests.get, f"http://{server.address}/_stcore/health", timeout=60)
-    token = first.cookies.get("_streamlit_xsrf", "")
+    token = first.cookies.get("_streamlit_xsrf") or ""
     async with connect(
         f"ws://{server.address}/_stcore/stream",
-        subprotocols=["streamlit", token],
+        subprotocols=[Subprotocol("streamlit"), Subprotocol(token)],
         additional_headers={"Cookie": f"_streamlit_xsrf={token}"},
-        origin=f"http://{server.address}",
+        origin=Origin(f"http://{server.address}"),
         max_size=None,
         open_timeout=60,
         ping_interval=None,  # a browser sends none
@@ -442,7 +443,8 @@ def plan(visitor: int, pictures: int, models: Sequence[str] = MIX) -> list[Step]
     """What a visitor does: upload pictures, one model after the other, and now and then change a setting."""
     rng = random.Random(visitor)  # noqa: S311
     names = [entry.name for entry in checkpoints.available() if entry.problem is None]
-    model, settings, steps = models[visitor % len(models)], Settings(), []
+    model, settings = models[visitor % len(models)], Settings()
+    steps: list[Step] = []
     for number in range(pictures):
         following = models[(visitor + number // STAY) % len(models)]
         if following != model:
@@ -464,7 +466,7 @@ def _setting(question: Question, rng: random.Random) -> Step:
     if what == "target":
         name = rng.choice(load(question.model).classes)
         return Step("setting", replace(question, target=name), (("Explained class", name),))
-    choices = {"tau": (0.3, 1.5, 3.0), "steps": (20, 80), "removal": REMOVALS}[what]
+    choices: Sequence[Any] = {"tau": (0.3, 1.5, 3.0), "steps": (20, 80), "removal": REMOVALS}[what]
     value = rng.choice([choice for choice in choices if choice != getattr(settings, what)])
     label = {"tau": "Temperature", "steps": "Steps of", "removal": "Removing a layer"}[what]
     return Step("setting", replace(question, settings=replace(settings, **{what: value})), ((label, value),))
@@ -497,7 +499,8 @@ async def act(visitor: Visitor, step: Step) -> Outcome:
 
 def judged(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Compare what was shown with the right answers, when nobody waits; no two pictures may have the same answer."""
-    found, seen = [], {}
+    found = []
+    seen: dict[str, tuple[str, int]] = {}  # answer to picture
     for number, outcome in enumerate(outcomes, start=1):
         if outcome.step and outcome.got is not None and outcome.fault is None:
             question = outcome.step.question
