@@ -4,10 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from laya.ui import logs, router, turns
+from laya.ui import logs, router, state, turns
 
 logs.set_up()
 turns.share_the_processor()
 # A picture of ours as icon: for a symbol by name the browser would ask a font service.
 st.set_page_config(page_title="LAYA", page_icon=str(Path(__file__).parent / "laya/ui/favicon.svg"), layout="wide")
-router.navigation().run()
+try:
+    router.navigation().run()
+finally:
+    state.tidy()

@@ -1,10 +1,12 @@
 """What sessions share, what they wait for, and what the server says about it."""
 
+import gc
 import io
 import json
 import logging
 import threading
 import time
+import weakref
 
 import pytest
 import streamlit as st
@@ -38,6 +40,28 @@ def test_eight_sessions_at_the_same_moment_load_a_model_once(saved, monkeypatch)
     assert len(found) == 8
     assert len({id(model) for model in found}) == 1
     st.cache_resource.clear()
+
+
+def test_garbage_is_collected_once_a_minute_and_what_stays_is_not_looked_at_again(monkeypatch):
+    class Session:
+        """In a cycle with itself, as sessions are."""
+
+        def __init__(self) -> None:
+            self.itself = self
+
+    gc.unfreeze()
+    monkeypatch.setattr(state, "_tidied", 0.0)
+    session = Session()
+    gone = weakref.ref(session)
+    state.tidy(now=1000.0)
+    assert gc.get_freeze_count() > 10_000  # torch and Streamlit, above all
+    del session
+    gc.collect()
+    state.tidy(now=1059.0)
+    assert gone() is not None  # it was in use when the rest was put aside
+    state.tidy(now=1060.0)
+    assert gone() is None
+    gc.unfreeze()
 
 
 @pytest.fixture

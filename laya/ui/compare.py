@@ -255,15 +255,13 @@ def _read_out(desk: Desk, result: Explanation, trace: analysis.Trace) -> None:
     rows = values.alone if alone != "up to a depth" else values.up_to
     names = [name for name, _ in result.predictions[:6]]
     columns = [desk.checkpoint.classes.index(name) for name in names]
-    st.plotly_chart(
-        plots.layer_heatmap(
-            result.layers,
-            [(name, [row[column] for row in rows]) for name, column in zip(names, columns, strict=True)],
-            short=len(result.layers) > plots.FEW,
-        ),
-        key="read-out-chart",
-        config=theme.CHART,
+    chart = plots.layer_heatmap(
+        result.layers,
+        [(name, [row[column] for row in rows]) for name, column in zip(names, columns, strict=True)],
+        short=len(result.layers) > plots.FEW,
     )
+    with theme.strip("read-out", len(result.layers)):
+        st.plotly_chart(chart, key="read-out-chart", config=theme.CHART)
     theme.note("Probability of the likeliest classes, from each layer alone or from all layers up to it.")
 
 

@@ -238,7 +238,7 @@ def classes(report: Report) -> tuple[str | None, go.Figure]:
         unit="logits" if quantity == "contribution" else "",
         clickable=True,
     )
-    with st.container(key=_strip(report, "classes")):
+    with theme.strip("classes", len(report["layers"])):
         event = st.plotly_chart(
             chart, key="profile-classes", config=theme.CHART, on_select="rerun", selection_mode="points"
         )
@@ -318,7 +318,7 @@ def _confused(report: Report, name: str, quantity: str) -> None:
         signed=quantity == "contribution",
         unit="logits" if quantity == "contribution" else "",
     )
-    with st.container(key=_strip(report, "confused")):
+    with theme.strip("confused", len(report["layers"])):
         st.plotly_chart(chart, key="profile-confused", config=theme.CHART)
     theme.note("The most frequent confusions with their mean profiles, under that of the pictures that are right.")
 
@@ -501,11 +501,6 @@ def unusual(name: str, alpha: tuple[float, ...], part: dict[str, Any]) -> str:
 
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
-
-
-def _strip(report: Report, name: str) -> str:
-    """A container's key: a chart of many layers scrolls sideways on a phone, one of a few fits."""
-    return f"{'strip' if len(report['layers']) > plots.FEW else 'fits'}-{name}"
 
 
 def _quantity(report: Report) -> str:

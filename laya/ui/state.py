@@ -1,5 +1,6 @@
 """What is kept between reruns: models for everybody, an image's results for its own session alone."""
 
+import gc
 import hashlib
 import time
 import uuid
@@ -19,6 +20,7 @@ from laya.ui.turns import QUICK, Line
 
 T = TypeVar("T")
 DEVICE = "device"  # where this session computes, if not where everybody does
+TIDY = 60  # seconds
 WAITING = "waiting"  # the page's place for a word to those who wait
 
 
@@ -28,6 +30,24 @@ def _load(folder: str, version: tuple[int, ...], device: str | None) -> Checkpoi
     loaded = checkpoints.load(folder, None if device is None else torch.device(device))
     logs.tell("model loaded", model=loaded.name, device=loaded.device.type, seconds=_since(begin))
     return loaded
+
+
+_tidied = 0.0
+
+
+def tidy(now: float | None = None) -> None:
+    """Collect garbage, and leave what is there out of the next collections; at most once in :data:`TIDY` seconds.
+
+    Streamlit looks through all objects after every run of a page. Half a million of them are those of the libraries,
+    and looking through these took longer than the run itself.
+    """
+    global _tidied
+    now = time.monotonic() if now is None else now
+    if now - _tidied >= TIDY or not _tidied:
+        _tidied = now
+        gc.unfreeze()  # what was in use the last time may be garbage by now
+        gc.collect()
+        gc.freeze()
 
 
 def checkpoint(summary: Summary) -> Checkpoint:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from laya import __version__
 from laya.checkpoints import Checkpoint
 from laya.device import describe
 from laya.glossary import TERMS
+from laya.plots import FEW
 from laya.ui import router, state
 
 CHART = {"displayModeBar": False}  # Plotly's toolbar would cover the chart
@@ -117,6 +119,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[
         '<div class="laya-scroll"><table class="laya-table">'
         f"<thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>"
     )
+
+
+def strip(name: str, layers: int) -> DeltaGenerator:
+    """A container for a chart with a column a layer: on a phone few layers fit, many scroll sideways."""
+    return st.container(key=f"{'strip' if layers > FEW else 'fits'}-{name}")
 
 
 def note(text: str) -> None:
