@@ -11,7 +11,7 @@ Letters: B images, L layers, K classes, d_i the width of hidden state i, D the c
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -203,9 +203,13 @@ class _WeightedHead(Head):
 
     def adapt(self, hidden: Sequence[Tensor]) -> Tensor:
         """Hidden states h_i (B, d_i) to z (B, L, D)."""
-        z = [adapter(self.scale(i, h)) for i, (adapter, h) in enumerate(zip(self.adapters, hidden, strict=True))]
-        adapted: Tensor = self.dropout(self.norm(torch.stack(z, dim=-2)))
+        adapted: Tensor = self.dropout(self.norm(self._linear(hidden)))
         return adapted
+
+    def _linear(self, hidden: Sequence[Tensor]) -> Tensor:
+        """The adapters alone, before what follows them: (B, L, D)."""
+        z = [adapter(self.scale(i, h)) for i, (adapter, h) in enumerate(zip(self.adapters, hidden, strict=True))]
+        return torch.stack(z, dim=-2)
 
     def forward(self, hidden: Sequence[Tensor], *, tau: float | None = None) -> HeadOutput:
         """Read h_i (B, d_i) out by attention over the layers."""
@@ -229,17 +233,15 @@ class _WeightedHead(Head):
 
     def slopes(self, output: HeadOutput, hidden: Sequence[Tensor], target: Tensor) -> list[Tensor]:
         """See :meth:`Head.slopes`: ``alpha_i W_c g_i``, through the LayerNorm at its scale for this image."""
-        row = self.classifier.weight[target]  # (B, D)
-        slopes = []
-        for i, (adapter, h) in enumerate(zip(self.adapters, hidden, strict=True)):
-            each = row
-            if isinstance(self.norm, nn.LayerNorm):
-                spread = (adapter(self.scale(i, h)).var(-1, keepdim=True, correction=0) + self.norm.eps).sqrt()
-                each = row * self.norm.weight / spread
-                each = each - each.mean(-1, keepdim=True)
-            through: Tensor = nn.functional.linear(each, adapter.weight.T)  # type: ignore[arg-type]
-            slopes.append(_weights(output.alpha)[:, i : i + 1] * self.scale(i, through))
-        return slopes
+        rows = _weights(output.alpha).unsqueeze(-1) * self.classifier.weight[target].unsqueeze(1)  # (B, L, D)
+        if isinstance(self.norm, nn.LayerNorm):
+            spread = (self._linear(hidden).var(-1, keepdim=True, correction=0) + self.norm.eps).sqrt()
+            rows = rows * self.norm.weight / spread
+            rows = rows - rows.mean(-1, keepdim=True)
+        return [
+            self.scale(i, row @ cast(Tensor, adapter.weight))
+            for i, (adapter, row) in enumerate(zip(self.adapters, rows.unbind(1), strict=True))
+        ]
 
     def votes(self, output: HeadOutput) -> Tensor:
         """W z_i, (B, L, K)."""

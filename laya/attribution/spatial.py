@@ -47,6 +47,7 @@ def contribution_maps(
             if places is None:
                 maps.append(ContributionMap(None, own[:, i]))
                 continue
-            values = (slope.unsqueeze(1) @ places.flatten(2)).reshape(len(places), *places.shape[2:])
+            mean = slope[:, -places.shape[1] :].unsqueeze(1) / places[0, 0].numel()
+            values = (mean @ places.flatten(2)).reshape(len(places), *places.shape[2:])
             maps.append(ContributionMap(values, own[:, i] - values.sum((1, 2))))
     return tuple(maps)

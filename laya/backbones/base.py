@@ -57,16 +57,16 @@ class Backbone(nn.Module, ABC):
         return channels > 0 and min(size) > 0
 
     def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:  # noqa: ARG002
-        """What every place of the picture adds to the hidden state: (B, d_i, H_i, W_i), or None where nothing has one.
+        """What every place of the picture holds: (B, d, H_i, W_i), or None where nothing has a place.
 
-        The sum over the places is :meth:`pool` of the activation, but for units that no place adds to (a class token).
+        The mean over the places is the last d units of :meth:`pool`; those before them have no place (a class token).
 
         Parameters
         ----------
         activation : one raw activation.
         size : height and width of the pictures that went in, in pixels.
         """
-        return activation / activation[0, 0].numel() if activation.dim() == 4 else None
+        return activation if activation.dim() == 4 else None
 
     def pool(self, activation: Tensor) -> Tensor:
         """One raw activation to its hidden state h_i (B, d_i): a vector as it is, a feature map by its spatial mean."""

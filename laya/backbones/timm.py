@@ -121,14 +121,13 @@ class Timm(Backbone):
         return all(edge % patch == 0 for edge, patch in zip(size, self.patch, strict=True))
 
     def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:
-        """A token's or a place's share of the mean; zeros where the class token's units are."""
+        """The patches' tokens, or a feature map's places; the class token's units, which come first, are left out."""
         if self.maps:
             return super().places(activation, size)
         if self.tokens == "class":
             return None
         patches = activation[:, self.prefix :]
-        maps = patches.transpose(1, 2).reshape(len(patches), -1, *self.grid(size)) / patches.shape[1]
-        return maps if self.tokens == "patches" else torch.cat([torch.zeros_like(maps), maps], dim=1)
+        return patches.transpose(1, 2).unflatten(2, self.grid(size))
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Images (B, C, H, W) to tokens (B, prefix + patches, width) or feature maps (B, C_i, H_i, W_i): L of them."""
