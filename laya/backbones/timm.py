@@ -126,8 +126,8 @@ class Timm(Backbone):
             return super().places(activation, size)
         if self.tokens == "class":
             return None
-        patches = activation[:, self.prefix :]
-        return patches.transpose(1, 2).unflatten(2, self.grid(size))
+        patches = activation[:, self.prefix :].transpose(1, 2)
+        return patches.reshape(len(patches), -1, *self.grid(size))  # a view
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Images (B, C, H, W) to tokens (B, prefix + patches, width) or feature maps (B, C_i, H_i, W_i): L of them."""
