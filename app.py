@@ -4,12 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from laya.ui import logs, router, state, turns
+# A picture of ours as icon: for a symbol by name the browser would ask a font service.
+st.set_page_config(page_title="LAYA", page_icon=str(Path(__file__).parent / "laya/ui/favicon.svg"), layout="wide")
+with st.spinner("Starting: the libraries are loaded, once …"):  # shows where it takes half a second
+    from laya.ui import logs, router, state, turns
 
 logs.set_up()
 turns.share_the_processor()
-# A picture of ours as icon: for a symbol by name the browser would ask a font service.
-st.set_page_config(page_title="LAYA", page_icon=str(Path(__file__).parent / "laya/ui/favicon.svg"), layout="wide")
 try:
     router.navigation().run()
 finally:

@@ -1,58 +1,76 @@
-"""``python -m benchmarks``: the table of ratios with targets and verdicts."""
+"""``python -m benchmarks``: the table of ratios and times, with targets and verdicts."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import cases
+from benchmarks import app, cases
+from benchmarks.timing import Row
 from laya import checkpoints
 from laya.recipe import machine
 
 
 def run(
     quick: Annotated[bool, typer.Option("--quick", help="Few repetitions: to see that it works.")] = False,
-    model: Annotated[str | None, typer.Option(help="Measure one model alone, by its checkpoint's name.")] = None,
-    out: Annotated[Path | None, typer.Option("--json", help="Write the result to a file.")] = None,
+    model: Annotated[str | None, typer.Option(help="Measure the arithmetic of one model, by its name, alone.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the JSON to a file, completed row by row.")] = None,
 ) -> None:
-    """Measure LAYA against the bare backbone and against Captum, as ratios; nothing depends on the machine's speed."""
-    console = Console()
-    table = Table("what", "model", "ratio", "quartiles", "target", "", title=machine())
-    rows: list[dict[str, Any]] = []
-    for checkpoint in cases.models():
-        if model not in (None, checkpoint.name):
-            continue
-        for case in cases.cases(checkpoint):
-            with console.status(f"{case.name}, {case.model}"):
-                found = case.run(quick)
-            met = found.ratio >= case.target if case.at_least else found.ratio <= case.target
-            rows.append({"what": case.name, "model": case.model, "target": case.target, "at_least": case.at_least})
-            rows[-1] |= {"met": met, **asdict(found)}
-            sign = ">=" if case.at_least else "<="
-            table.add_row(
-                *(case.name, case.model, f"{found.ratio:.4g}", f"{found.low:.4g} to {found.high:.4g}"),
-                *(f"{sign} {case.target:g}", "met" if met else "NOT MET"),
-            )
-            _keep(out, rows, [])
-    console.print(table)
-    scaling = []
-    for what, sizes, taken in cases.growth(quick):
-        slope, start = np.polyfit(sizes, taken, 1)
-        scaling.append({"against": what, "sizes": sizes, "seconds": taken, "slope": slope, "intercept": start})
-        console.print(
-            f"all layer scores of one image: {1000 * start:.2f} ms + {1000 * slope:.4f} ms for each of the {what}; "
-            + ", ".join(f"{size}: {1000 * second:.2f} ms" for size, second in zip(sizes, taken, strict=True))
+    """Measure LAYA against the bare backbone, Captum and grad-cam in the same run, and the app against the clock."""
+    found: dict[str, Any] = {"machine": machine(), "rows": [], "growth": []}
+    progress, console = Console(stderr=True), Console()
+    table = Table("what", "model", "median", "quartiles", "sides", "target", "", title=machine())
+    for each in chain(_ratios(model, quick), *([] if model else [app.starts(quick), app.pages(quick)])):
+        found["rows"].append(asdict(each) | {"met": each.met})
+        table.add_row(*_cells(each))
+        progress.print(" · ".join(filter(None, _cells(each))), highlight=False, markup=False)
+        _keep(out, found)
+    lines = []
+    for line in [] if model else cases.growth(quick):
+        found["growth"].append(line)
+        lines.append(
+            f"All layer scores of one image: {1000 * line['intercept']:.2f} ms + {1000 * line['slope']:.4f} ms for each"
+            f" of the {line['against']}, off by {line['largest_relative_error']:.0%} at most: "
+            + ", ".join(f"{s}: {1000 * t:.2f} ms" for s, t in zip(line["sizes"], line["seconds"], strict=True))
         )
-    _keep(out, rows, scaling)
+        _keep(out, found)
+    if as_json:
+        console.print_json(data=found)
+        return
+    console.print(table)
+    for text in lines:
+        console.print(text, highlight=False)
 
 
-def _keep(out: Path | None, rows: list[dict[str, Any]], scaling: list[dict[str, Any]]) -> None:
+def _ratios(model: str | None, quick: bool) -> Iterator[Row]:
+    for checkpoint in cases.models():
+        if model in (None, checkpoint.name):
+            yield from cases.ratios(checkpoint, quick)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    sides = "" if row.sides is None else " / ".join(f"{side:.3g}" for side in row.sides)
+    target = "" if row.target is None else f"<= {_number(row.target, row.unit)}"
+    verdict = {None: "", True: "met", False: "NOT MET"}[row.met]
+    spread = f"{_number(row.low, row.unit)} to {_number(row.high, row.unit)}"
+    return row.what, row.model, _number(row.value, row.unit), spread, sides, target, verdict
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "x":
+        return f"1/{1 / value:.0f}" if 0 < value < 0.05 else f"{value:.2f}"
+    return f"{value:.2f} {unit}"
+
+
+def _keep(out: Path | None, found: dict[str, Any]) -> None:
     if out is not None:
-        checkpoints.write_json(out, {"machine": machine(), "ratios": rows, "growth": scaling})
+        checkpoints.write_json(out, found)
 
 
 if __name__ == "__main__":

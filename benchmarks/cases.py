@@ -1,22 +1,24 @@
-"""What is measured. Every case gives a ratio of two sides on the same model, images and machine."""
+"""The arithmetic: ratios of two sides on the same model, images and machine, and the growth with depth and classes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
 from captum.attr import IntegratedGradients, LayerGradCam, LayerGradientXActivation, LayerIntegratedGradients
 from torch import Tensor, nn
 
-from benchmarks.timing import Ratio, compare, seconds
+from benchmarks.timing import Row, compare, peak, seconds
 from laya import checkpoints, comparison, datasets, images, profiles
 from laya.attribution import Settings
-from laya.attribution.total import pixel_gradients
+from laya.attribution.total import layer_output, pixel_gradients, total_effects
 from laya.backbones import build_backbone
 from laya.checkpoints import Checkpoint
 from laya.datasets import ImageSet
+from laya.device import pick_device
 from laya.evaluation import BATCH
 from laya.explanation import explain_trace
 from laya.heads import build_head
@@ -24,27 +26,7 @@ from laya.images import Preprocessing
 from laya.model import LayaClassifier, Trace
 
 CLASSES = 21  # of the synthetic model
-STEPS = 50  # of Integrated Gradients, ours and Captum's
-
-
-@dataclass(frozen=True)
-class Case:
-    """One line of the table.
-
-    Attributes
-    ----------
-    name : what is compared with what.
-    model : on which model.
-    target : the limit for the ratio.
-    at_least : the ratio is to be above the limit, not below.
-    run : measures it; ``quick`` takes fewer repetitions.
-    """
-
-    name: str
-    model: str
-    target: float
-    at_least: bool
-    run: Callable[[bool], Ratio]
+STEPS = 50  # of Integrated Gradients, ours and the peers'
 
 
 def models() -> Iterator[Checkpoint]:
@@ -58,20 +40,22 @@ def models() -> Iterator[Checkpoint]:
 def synthetic(name: str = "vit_base_patch14_dinov2") -> Checkpoint:
     """A deep backbone of random weights."""
     torch.manual_seed(0)
+    device = pick_device()
     backbone = build_backbone(f"timm:{name}", {"tokens": "class+patches"})
     head = build_head("laya", backbone.widths, CLASSES, {"dim": 96})
-    model = LayaClassifier(backbone, head).eval().requires_grad_(False)
+    model = LayaClassifier(backbone, head).eval().requires_grad_(False).to(device)
     names = tuple(f"class {i}" for i in range(CLASSES))
     preprocessing = Preprocessing((224, 224), 3, (0.5,) * 3, (0.5,) * 3)
-    return Checkpoint(f"random {name}", model, names, preprocessing, "", "", torch.device("cpu"), Path())
+    return Checkpoint(f"random {name}", model, names, preprocessing, "", "", device, Path())
 
 
-def cases(checkpoint: Checkpoint) -> Iterator[Case]:
-    """The table's lines for one model."""
+def ratios(checkpoint: Checkpoint, quick: bool) -> Iterator[Row]:
+    """The rows of one model, measured as they are asked for; ``quick`` repeats less."""
     model, name = checkpoint.model, checkpoint.name
     x = pictures(checkpoint, 1)
     deep = x.shape[-1] > 64
-    repeats = 15 if deep else 60
+    often = 5 if quick else 15 if deep else 60
+    seldom = 1 if quick or deep else 5
 
     def bare() -> object:
         with torch.inference_mode():
@@ -79,55 +63,73 @@ def cases(checkpoint: Checkpoint) -> Iterator[Case]:
 
     linear = LayaClassifier(
         model.backbone, build_head("last_layer", model.backbone.widths, len(checkpoint.classes), {})
-    ).eval()
+    )
+    linear = linear.eval().to(checkpoint.device)
 
     def one_linear_head() -> object:
         with torch.inference_mode():
             return linear(x)
-
-    def predict() -> object:
-        return model.trace(x)
 
     def everything() -> object:
         trace = model.trace(x)
         result = explain_trace(checkpoint, trace, settings=Settings(steps=STEPS))
         return comparison.where(checkpoint, trace, result.target_name)
 
-    yield Case(
-        "prediction and alpha / prediction with a linear head",
-        name,
-        1.03,
-        False,
-        lambda quick: compare(predict, one_linear_head, repeats=5 if quick else repeats),
+    def scores() -> object:
+        return explain_trace(checkpoint, model.trace(x), settings=Settings(steps=STEPS))
+
+    yield compare(
+        "prediction and alpha / prediction by the same backbone with a linear head",
+        *(name, lambda: model.trace(x), one_linear_head),
+        repeats=often,
+        target=1.03,
     )
-    yield Case(
+    yield compare(
         "full explanation / bare forward pass",
-        name,
-        1.25,
-        False,
-        lambda quick: compare(everything, bare, repeats=5 if quick else repeats),
+        *(name, everything, bare),
+        repeats=often,
+        target=1.25 if deep else None,  # the other backbones run for some milliseconds, less than any head's gradients
     )
     if not checkpoint.weights:  # the synthetic model: what takes minutes is measured on the shipped ones
         return
     target = int(model(x).argmax())
-    layers = list(range(len(model.layers)))
-    some = [0, len(layers) // 2, len(layers) - 1] if deep else layers  # the others cost as much; all would take minutes
-    yield Case(
-        f"Captum layer by layer ({len(some)} layers, times {len(layers) / len(some):g}) / our layer scores",
-        name,
-        500,
-        True,
-        lambda quick: scaled(
-            compare(
-                lambda: layer_by_layer(model, x, target, some),
-                lambda: scores(checkpoint, x),
-                repeats=1 if quick or deep else 5,
-                warm=not deep,
-            ),
-            len(layers) / len(some),
-        ),
+    count = len(model.layers)
+    some = [count // 2] if deep else list(range(count))  # a gradient stops at its layer: the middle one is the mean
+    yield compare(
+        f"our layer scores / Captum called layer by layer{f' (the middle one, times {count})' if deep else ''}",
+        *(name, scores, lambda: layer_by_layer(model, x, target, some)),
+        repeats=seldom,
+        target=1 / 500,
+        warm=not deep,
+        factor=count / len(some),
     )
-    data = labelled(checkpoint, 64 if deep else 2048)
+    with suppress(ImportError):  # an optional peer: pip install -e '.[bench]'
+        yield compare(
+            "our layer scores / Grad-CAM alone by the package grad-cam, layer by layer",
+            *(name, scores, grad_cam_package(model, x, target)),
+            repeats=3 if deep else seldom,
+            target=None,
+        )
+    for what, limit, measure in (("time", 1.0, seconds), ("peak memory", 0.5, peak)):
+        yield compare(
+            f"Integrated Gradients at the pixels / Captum's own call: {what}",
+            *(name, lambda: pixel_gradients(model, x, target, steps=STEPS), lambda: captum_pixels(model, x, target)),
+            repeats=seldom,
+            target=limit,
+            warm=not deep,
+            measure=measure,
+        )
+        if not deep:  # on the ViT this takes over ten minutes
+            yield compare(
+                f"total effects of all layers / Captum's own calls: {what}",
+                name,
+                lambda: total_effects(model, x, target, steps=STEPS),
+                lambda: (captum_pixels(model, x, target), layer_by_layer(model, x, target, some)),
+                repeats=seldom,
+                target=limit,
+                measure=measure,
+            )
+    data = labelled(checkpoint, 32 if deep else 2048)
 
     def profile() -> object:
         table = profiles.collect(checkpoint, data, kept=False)
@@ -137,35 +139,24 @@ def cases(checkpoint: Checkpoint) -> Iterator[Case]:
         size = BATCH // 16 if deep else BATCH
         for _, prepared in datasets.batches(data, checkpoint.preprocessing, size, lambda *_: None):
             with torch.inference_mode():
-                model.backbone(images.to_tensor(prepared, checkpoint.preprocessing))
+                model.backbone(images.to_tensor(prepared, checkpoint.preprocessing).to(checkpoint.device))
 
-    yield Case(
-        "Integrated Gradients at the pixels / Captum's own call",
-        *(name, 1.0, False),
-        lambda quick: compare(
-            lambda: pixel_gradients(model, x, target, steps=STEPS),
-            lambda: IntegratedGradients(model).attribute(x, target=target, n_steps=STEPS),
-            repeats=1 if quick or deep else 5,
-            warm=not deep,
-        ),
+    yield compare(
+        "profile building / bare backbone over the same batches",
+        *(name, profile, batches),
+        repeats=1 if quick else 3 if deep else 5,
+        target=1.1,
     )
     if deep:
-        yield head_training(checkpoint)
-    yield Case(
-        "profile building / bare backbone over the same batches",
-        name,
-        1.1,
-        False,
-        lambda quick: compare(profile, batches, repeats=1 if quick else 3 if deep else 5),
-    )
+        yield head_training(checkpoint, 3 if quick else 10)
 
 
-def head_training(checkpoint: Checkpoint) -> Case:
-    """One step of training a head: with the frozen backbone in the loop, and on hidden states from the cache."""
+def head_training(checkpoint: Checkpoint, repeats: int) -> Row:
+    """One step of training a head: on hidden states from the cache, and with the frozen backbone in the loop."""
     model = checkpoint.model
     x = pictures(checkpoint, 16)
-    labels = torch.randint(len(checkpoint.classes), (16,), generator=torch.Generator().manual_seed(0))
-    head = build_head("laya", model.backbone.widths, len(checkpoint.classes), {"dim": 96})
+    labels = torch.randint(len(checkpoint.classes), (16,), generator=torch.Generator().manual_seed(0)).to(x.device)
+    head = build_head("laya", model.backbone.widths, len(checkpoint.classes), {"dim": 96}).to(x.device)
     optimiser = torch.optim.AdamW(head.parameters(), 1e-3)
     with torch.no_grad():
         kept = model.hidden_states(x)
@@ -180,15 +171,12 @@ def head_training(checkpoint: Checkpoint) -> Case:
             hidden = model.hidden_states(x)
         step(hidden)
 
-    return Case(
-        "head training with the backbone in the loop / on cached states",
-        *(checkpoint.name, 100, True),
-        lambda quick: compare(in_the_loop, lambda: step(kept), repeats=3 if quick else 10),
-    )
+    what = "a step of head training on cached states / with the frozen backbone in the loop"
+    return compare(what, checkpoint.name, lambda: step(kept), in_the_loop, repeats=repeats, target=1 / 100)
 
 
-def growth(quick: bool) -> Iterator[tuple[str, list[int], list[float]]]:
-    """Seconds of all layer scores of one image against depth L (10 classes) and classes K (12 layers)."""
+def growth(quick: bool) -> Iterator[dict[str, Any]]:
+    """Seconds of all layer scores of one image against depth L (10 classes) and classes K (12 layers), and the line."""
     for what, sizes in (("layers", (6, 12, 24, 48)), ("classes", (10, 100, 1000, 10000))):
         taken = []
         for size in sizes:
@@ -212,54 +200,68 @@ def growth(quick: bool) -> Iterator[tuple[str, list[int], list[float]]]:
 
             work()
             taken.append(median(seconds(work) for _ in range(3 if quick else 15)))
-        yield what, list(sizes), taken
+        slope, start = np.polyfit(sizes, taken, 1)
+        errors = [abs(start + slope * size - second) / second for size, second in zip(sizes, taken, strict=True)]
+        yield {
+            "against": what,
+            "sizes": list(sizes),
+            "seconds": taken,
+            "slope": float(slope),
+            "intercept": float(start),
+            "largest_relative_error": max(errors),
+        }
 
 
-def scores(checkpoint: Checkpoint, x: Tensor) -> object:
-    """Integrated Gradients and Grad-CAM of every layer, with the forward pass that they need."""
-    return explain_trace(checkpoint, checkpoint.model.trace(x), settings=Settings(steps=STEPS))
+def captum_pixels(model: LayaClassifier, x: Tensor, target: int) -> object:
+    """What a person would write with Captum for the pixels."""
+    return IntegratedGradients(model).attribute(x, target=target, n_steps=STEPS)
 
 
 def layer_by_layer(model: LayaClassifier, x: Tensor, target: int, layers: Sequence[int]) -> object:
     """What a person would write with Captum: LayerIntegratedGradients and LayerGradCam for each layer in turn."""
     found = []
-    modules = model.backbone.layer_modules
-    for layer in (modules[i] for i in layers):
-        found.append(
-            LayerIntegratedGradients(model, layer).attribute(x, target=target, n_steps=STEPS, internal_batch_size=10)
-        )
-        shape = activation(model, layer, x).dim()
-        method = LayerGradCam if shape == 4 else LayerGradientXActivation  # Captum's Grad-CAM takes maps alone
+    for layer in (model.backbone.layer_modules[i] for i in layers):
+        found.append(LayerIntegratedGradients(model, layer).attribute(x, target=target, n_steps=STEPS))
+        maps = layer_output(model, layer, x).dim() == 4
+        method = LayerGradCam if maps else LayerGradientXActivation  # Captum's Grad-CAM takes maps alone
         found.append(method(model, layer).attribute(x, target=target))
     return found
 
 
-def scaled(ratio: Ratio, factor: float) -> Ratio:
-    """The ratio if our side had taken ``factor`` times as long."""
-    return replace(
-        ratio,
-        ratio=ratio.ratio * factor,
-        low=ratio.low * factor,
-        high=ratio.high * factor,
-        ours=ratio.ours * factor,
-    )
+def grad_cam_package(model: LayaClassifier, x: Tensor, target: int) -> Callable[[], object]:
+    """The same of the package grad-cam, Grad-CAM alone.
 
+    Raises
+    ------
+    ImportError
+        It is not installed, or no layer of this model has places.
+    """
+    from pytorch_grad_cam import GradCAM
+    from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
-def activation(model: nn.Module, layer: nn.Module, x: Tensor) -> Tensor:
-    """The layer's output for x."""
-    kept: list[Tensor] = []
-    hook = layer.register_forward_hook(lambda *given: kept.append(given[-1]))
-    try:
-        model(x)
-    finally:
-        hook.remove()
-    return kept[0]
+    if layer_output(model, model.backbone.layer_modules[0], x).dim() == 2:
+        raise ImportError
+
+    def places(activation: Tensor) -> Tensor:
+        if activation.dim() == 4:
+            return activation
+        rows, columns = model.backbone.grid((x.shape[2], x.shape[3]))
+        return activation[:, -rows * columns :].transpose(1, 2).reshape(len(activation), -1, rows, columns)
+
+    def work() -> object:
+        found = []
+        for layer in model.backbone.layer_modules:
+            with GradCAM(model, [layer], reshape_transform=places) as method:
+                found.append(method(x.clone().requires_grad_(), [ClassifierOutputTarget(target)]))
+        return found
+
+    return work
 
 
 def pictures(checkpoint: Checkpoint, count: int) -> Tensor:
     """Random input (count, C, H, W)."""
     shape = (count, checkpoint.preprocessing.channels, *checkpoint.preprocessing.size)
-    return torch.rand(shape, generator=torch.Generator().manual_seed(0))
+    return torch.rand(shape, generator=torch.Generator().manual_seed(0)).to(checkpoint.device)
 
 
 def labelled(checkpoint: Checkpoint, count: int) -> ImageSet:

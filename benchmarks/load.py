@@ -1,8 +1,7 @@
 """``python -m benchmarks.load``: many people at once on the real app. Is every answer right, how fast, how much memory?
 
-The app runs in a process of its own. A visitor speaks Streamlit's protocol over the websocket as a browser does: he
-uploads pictures, changes settings and reads the numbers in the charts that he is sent. They are compared with what the
-library says about the same picture in this process, alone.
+Visitors upload pictures, change settings and read the numbers in the charts that they are sent. These are compared with
+what the library says about the same picture in this process, alone.
 """
 
 import asyncio
@@ -12,39 +11,26 @@ import json
 import math
 import os
 import random
-import re
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
-from urllib.parse import urlencode
-from uuid import uuid4
 
 import numpy as np
-import requests
 import torch
 import typer
 from PIL import Image, ImageEnhance
 from rich.console import Console
 from rich.table import Table
-from streamlit.proto.Alert_pb2 import Alert
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.Element_pb2 import Element
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.proto.Slider_pb2 import Slider
-from streamlit.proto.WidgetStates_pb2 import WidgetState
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
-from websockets.typing import Origin, Subprotocol
 
+from benchmarks.visitor import Server, Visitor, serving, visiting
 from laya import checkpoints, images
 from laya.attribution import Settings
 from laya.attribution.total import total_effects
@@ -53,7 +39,6 @@ from laya.heads import REMOVALS
 from laya.model import Trace
 from laya.recipe import machine
 
-PROJECT = Path(__file__).parent.parent
 SMALL = ("fashion-mnist-mlp", "cifar10-cnn")
 LARGE = "best-artworks-vit"
 MIX = (*SMALL, *SMALL, LARGE)  # a visitor goes round these models
@@ -62,7 +47,6 @@ STAY = 5  # pictures before a visitor changes the model
 STEPS = 20  # of Integrated Gradients in a total-effect run of the page Compare
 TOLERANCE = 1e-5  # relative and absolute
 MEASURE = "Measure the total effects"
-FINISHED = ForwardMsg.FINISHED_SUCCESSFULLY
 CLOSERS = 4  # sessions that are open at the same time where they come and go
 
 Answer = dict[str, tuple[float, ...]]
@@ -177,215 +161,6 @@ def difference(got: Answer, right: Answer) -> str | None:
         if not all(math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE) for a, b in pairs):
             return f"{name}: off by {max(abs(a - b) for a, b in pairs):.2g}"
     return None
-
-
-# --- the app ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Server:
-    """The running app."""
-
-    address: str  # host:port
-    pid: int
-    log: Path
-
-    def memory(self) -> float:
-        """Resident MB."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-    def cpu(self) -> float:
-        """Seconds of processor time so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def loads(self) -> int:
-        """How many times a model was loaded, by Streamlit's own count."""
-        text = requests.get(f"http://{self.address}/_stcore/metrics", timeout=30).text
-        found = re.findall(r"cache_compute_duration_seconds_count\{([^}]*)\} (\d+)", text)
-        return sum(int(count) for labels, count in found if "state._load" in labels)
-
-    def faults(self) -> list[str]:
-        """Tracebacks in the log, by their last line."""
-        parts = self.log.read_text().split("Traceback (most recent call last)")[1:]
-        return [next((line for line in part.splitlines() if re.match(r"[\w.]+(:|$)", line)), "?") for part in parts]
-
-
-@contextmanager
-def serving(log: Path, threads: int | None = None) -> Iterator[Server]:
-    """A fresh app that reaches no other machine; ``threads`` are torch's, None its own choice."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [sys.executable, "-m", "tests.unplugged", "streamlit", "run", "app.py", "--server.headless", "true"]
-    command += ["--server.port", address.split(":")[1], "--server.fileWatcherType", "none"]
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    if threads is not None:
-        environment["OMP_NUM_THREADS"] = str(threads)
-    with log.open("w") as output:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=output, stderr=subprocess.STDOUT)  # noqa: S603
-    try:
-        for _ in range(240):
-            time.sleep(0.25)
-            with suppress(requests.RequestException):
-                requests.get(f"http://{address}/_stcore/health", timeout=2).raise_for_status()
-                break
-        else:
-            raise RuntimeError("the app did not start: " + log.read_text())
-        yield Server(address, process.pid, log)
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
-
-
-# --- a visitor -------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Visitor:
-    """One browser tab, as the server sees it."""
-
-    server: Server
-    socket: ClientConnection
-    token: str  # against requests from foreign pages, a cookie and a header
-    query: str  # of the address
-    page: str  # its path, "" is the first
-    session: str = ""
-    script: str = ""  # the page's hash
-    elements: dict[tuple[int, ...], Element] = field(default_factory=dict)  # by their place on the page
-    widgets: dict[str, WidgetState] = field(default_factory=dict)  # what the visitor has set, by the widget's id
-    faults: list[str] = field(default_factory=list)  # error messages and exceptions since the last request
-
-    async def rerun(self) -> None:
-        """Ask for the page with the widgets as they are now; wait for the end of the script."""
-        await self.send()
-        await self.until(FINISHED)
-
-    async def send(self) -> None:
-        """Ask for the page with the widgets as they are now."""
-        message = BackMsg()
-        message.rerun_script.query_string = self.query
-        message.rerun_script.page_script_hash = self.script
-        if not self.script:
-            message.rerun_script.page_name = self.page
-        message.rerun_script.widget_states.widgets.extend(self.widgets.values())
-        self.faults.clear()
-        await self.socket.send(message.SerializeToString())
-
-    async def until(self, awaited: object) -> ForwardMsg:
-        """Take messages until a script has finished (``FINISHED``), or one of a kind has come."""
-        while True:
-            message: ForwardMsg = ForwardMsg.FromString(await self.socket.recv(decode=False))
-            kind = message.WhichOneof("type")
-            self._take(message, kind)
-            if awaited == kind or (kind == "script_finished" and message.script_finished == awaited):
-                break
-        if awaited == FINISHED:  # a browser forgets what is no longer on the page, and a button's click
-            there = {_widget(element).id for element in self.elements.values() if hasattr(_widget(element), "id")}
-            self.widgets = {
-                key: state
-                for key, state in self.widgets.items()
-                if key in there and state.WhichOneof("value") != "trigger_value"
-            }
-        return message
-
-    def _take(self, message: ForwardMsg, kind: str | None) -> None:
-        if kind == "new_session":
-            self.session = message.new_session.initialize.session_id or self.session
-            self.script = message.new_session.page_script_hash
-            if not message.metadata.run.fragment_ids:
-                self.elements.clear()
-        elif kind == "navigation":
-            self.script = message.navigation.page_script_hash
-        elif kind == "page_info_changed":
-            self.query = message.page_info_changed.query_string
-        elif kind == "delta" and message.delta.HasField("new_element"):
-            element = message.delta.new_element
-            self.elements[tuple(message.metadata.delta_path)] = element
-            if element.HasField("exception"):
-                self.faults.append(f"exception {element.exception.type}: {element.exception.message}")
-            elif element.HasField("alert") and element.alert.format == Alert.ERROR:
-                self.faults.append(f"error message: {element.alert.body}")
-        elif kind == "script_finished" and message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
-            raise RuntimeError("the script does not compile")
-
-    def charts(self, *keys: str) -> list[str]:
-        """The charts of these keys that are on the page."""
-        found = {_key(each.plotly_chart.id): each.plotly_chart.spec for each in self.elements.values()}
-        return [found[key] for key in keys if key in found]
-
-    def choose(self, label: str, value: Any) -> None:
-        """Set the widget whose label begins so; a selectbox takes the number of the option, or the option."""
-        widgets = map(_widget, self.elements.values())
-        widget = [each for each in widgets if getattr(each, "label", "").startswith(label)][0]  # noqa: RUF015
-        state = WidgetState(id=widget.id)
-        if widget.DESCRIPTOR.name == "Selectbox":
-            state.string_value = widget.options[value] if isinstance(value, int) else value
-        elif widget.DESCRIPTOR.name == "Slider" and widget.type != Slider.SELECT_SLIDER:
-            state.double_array_value.data.append(value)
-        else:
-            state.string_array_value.data.append(str(value))
-        self.widgets[widget.id] = state
-
-    def click(self, label: str) -> None:
-        """Click a button."""
-        (button,) = (each.button for each in self.elements.values() if each.button.label == label)
-        self.widgets[button.id] = WidgetState(id=button.id, trigger_value=True)
-
-    async def upload(self, name: str, data: bytes) -> None:
-        """Put a file into the uploader."""
-        message = BackMsg()
-        request = message.file_urls_request
-        request.request_id, request.session_id = uuid4().hex, self.session
-        request.file_names.append(name)
-        await self.socket.send(message.SerializeToString())
-        (urls,) = (await self.until("file_urls_response")).file_urls_response.file_urls
-        reply = await asyncio.to_thread(
-            requests.put,
-            f"http://{self.server.address}{urls.upload_url}",
-            files={name: (name, data)},
-            headers={"X-Xsrftoken": self.token},
-            cookies={"_streamlit_xsrf": self.token},
-            timeout=120,
-        )
-        reply.raise_for_status()
-        uploaders = [each.file_uploader for each in self.elements.values() if each.HasField("file_uploader")]
-        (widget,) = (each for each in uploaders if _key(each.id) == "upload")
-        state = WidgetState(id=widget.id)
-        file = state.file_uploader_state_value.uploaded_file_info.add()
-        file.file_id, file.name, file.size = urls.file_id, name, len(data)
-        file.file_urls.CopyFrom(urls)
-        self.widgets[widget.id] = state
-
-
-@asynccontextmanager
-async def visiting(server: Server, page: str = "", **query: str) -> AsyncIterator[Visitor]:
-    """Open the app as a browser does, and wait for the page."""
-    first = await asyncio.to_thread(requests.get, f"http://{server.address}/_stcore/health", timeout=60)
-    token = first.cookies.get("_streamlit_xsrf") or ""
-    async with connect(
-        f"ws://{server.address}/_stcore/stream",
-        subprotocols=[Subprotocol("streamlit"), Subprotocol(token)],
-        additional_headers={"Cookie": f"_streamlit_xsrf={token}"},
-        origin=Origin(f"http://{server.address}"),
-        max_size=None,
-        open_timeout=60,
-        ping_interval=None,  # a browser sends none
-        proxy=None,
-    ) as websocket:
-        visitor = Visitor(server, websocket, token, urlencode(query), page)
-        await visitor.rerun()
-        yield visitor
-
-
-def _widget(element: Element) -> Any:
-    return getattr(element, element.WhichOneof("type") or "empty")
-
-
-def _key(identifier: str) -> str:
-    """The key in a widget's id: $$ID-hash-key."""
-    return identifier.split("-", 2)[-1]
 
 
 # --- what the visitors do --------------------------------------------------------------------------------------------

@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 from pyarrow import parquet
-from torchvision.datasets import FashionMNIST, ImageFolder
-from torchvision.datasets.utils import download_and_extract_archive
 
 from laya import images
 from laya.archives import Archive
@@ -350,27 +348,29 @@ def offered() -> dict[str, Path]:
     }
 
 
-class _VisibleFolder(ImageFolder):  # type: ignore[misc]  # torchvision ships no types
-    """torchvision's image folder that passes over hidden directories and lets a class be empty."""
-
-    def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
-        classes = sorted(e.name for e in os.scandir(directory) if e.is_dir() and not e.name.startswith("."))
-        if not classes:
-            raise LayaError(f"The folder {Path(directory).name!r} has no sub-folders; give each class one.")
-        return classes, {name: index for index, name in enumerate(classes)}
+# torchvision takes longer to import than all else here together, and most that is done with pictures needs none of it.
 
 
 def _folder(folder: Path) -> ImageSet:
-    listing = _VisibleFolder(
-        str(folder), is_valid_file=lambda file: not Path(file).name.startswith("."), allow_empty=True
+    """An image folder by torchvision's convention; hidden directories are passed over, and a class may be empty."""
+    from torchvision.datasets.folder import make_dataset
+
+    classes = sorted(e.name for e in os.scandir(folder) if e.is_dir() and not e.name.startswith("."))
+    if not classes:
+        raise LayaError(f"The folder {folder.name!r} has no sub-folders; give each class one.")
+    found = make_dataset(
+        folder,
+        {name: index for index, name in enumerate(classes)},
+        is_valid_file=lambda file: not Path(file).name.startswith("."),
+        allow_empty=True,
     )
-    if not listing.samples:
+    if not found:
         raise LayaError(f"The folder {folder.name!r} holds no pictures.")
-    files = [Path(file) for file, _ in listing.samples]
+    files = [Path(file) for file, _ in found]
     return ImageSet(
         name=folder.name,
-        classes=tuple(listing.classes),
-        labels=np.array(listing.targets, dtype=np.int64),
+        classes=tuple(classes),
+        labels=np.array([label for _, label in found], dtype=np.int64),
         raw=lambda index: images.read_bytes(files[index]),
         sources=[str(file.relative_to(folder)) for file in files],
     )
@@ -407,6 +407,12 @@ def _stored(name: str) -> Path | None:
     return next((place / name for place in _places() if (place / name).exists()), None)
 
 
+FASHION_MNIST = (
+    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+)
+
+
 def _fashion_mnist(split: Split) -> ImageSet:
     """Fashion-MNIST from Debian's package ``dataset-fashion-mnist``, or torchvision's files, or its download."""
     debian = DEBIAN / "fashion-mnist"
@@ -415,6 +421,8 @@ def _fashion_mnist(split: Split) -> ImageSet:
         pixels = _idx(debian / f"{stem}-images-idx3-ubyte.gz")
         labels = _idx(debian / f"{stem}-labels-idx1-ubyte.gz")
     else:
+        from torchvision.datasets import FashionMNIST
+
         folder = _stored("FashionMNIST")
         try:
             stored = FashionMNIST(str(folder.parent if folder else cache()), train=split == "train", download=True)
@@ -426,7 +434,7 @@ def _fashion_mnist(split: Split) -> ImageSet:
         pixels, labels = stored.data.numpy(), stored.targets.numpy()
     return ImageSet(
         name="fashion-mnist",
-        classes=tuple(FashionMNIST.classes),
+        classes=FASHION_MNIST,
         labels=labels.astype(np.int64),
         raw=lambda index: pixels[index],
         sources=[f"{split} image {index}" for index in range(len(labels))],
@@ -451,6 +459,8 @@ def _cifar10(split: Split) -> ImageSet:
     """
     if file := _stored(f"cifar10-{split}.parquet"):
         return replace(_parquet(file, split), name="cifar10", split=split)
+    from torchvision.datasets.utils import download_and_extract_archive
+
     folder = _stored("cifar-10-batches-bin") or cache() / "cifar-10-batches-bin"
     files = [folder / f"data_batch_{i}.bin" for i in range(1, 6)] if split == "train" else [folder / "test_batch.bin"]
     try:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +22,8 @@ def spearman(scores: Floats, effects: Floats) -> Floats:
     -------
     (N,) in [-1, 1], higher is more faithful; NaN marks an image where either side is constant and no rank exists.
     """
+    from scipy import stats  # here, because it takes long
+
     ranks = [stats.rankdata(values, axis=-1) for values in (scores, effects)]
     a, b = (rank - rank.mean(-1, keepdims=True) for rank in ranks)
     norm = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
@@ -87,6 +88,8 @@ def mean_interval(values: Floats, rng: np.random.Generator, confidence: float = 
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return Interval(float(values[0]) if len(values) else None, None, None, len(values))
+    from scipy import stats
+
     bounds = stats.bootstrap(
         (values,), np.mean, n_resamples=1000, batch=50, method="percentile", confidence_level=confidence, rng=rng
     ).confidence_interval

@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import jensenshannon, squareform
-from sklearn.metrics import roc_auc_score
 
 from laya.checkpoints import Checkpoint
 from laya.datasets import ImageSet, cache
@@ -416,6 +415,8 @@ def auroc(wrong: NDArray[np.bool_], score: Floats, seed: int) -> dict[str, float
 
     None where all are wrong or none is.
     """
+    from sklearn.metrics import roc_auc_score  # here, because it takes long
+
     if wrong.all() or not wrong.any():
         return None
     rng = np.random.default_rng(seed)

@@ -21,13 +21,10 @@ VIEWS = {
 
 theme.frame()
 left, right = st.columns([1, 2.5], gap="large")
-teaching, gallery = right.container(), right.container()
 with left:
-    found = desk.lay_out(gallery)
-with right:
-    if found.seen is None:
-        teaching.markdown(TEACHING)
-    else:
+    found = desk.lay_out(right, TEACHING)
+if found.seen is not None:
+    with right:
         asked = state.asked("view")
         view = st.segmented_control(
             "Compare",

@@ -18,16 +18,13 @@ layers and says, for each image, how much each one counted. Choose an image and 
 
 theme.frame()
 left, right = st.columns([1, 2.5], gap="large")
-teaching, gallery = right.container(), right.container()
 
 with left:
-    found = desk.lay_out(gallery)
+    found = desk.lay_out(right, TEACHING)
 checkpoint, seen = found.checkpoint, found.seen
 
-with right:
-    if seen is None:
-        teaching.markdown(TEACHING)
-    else:
+if seen is not None:
+    with right:
         answer = st.container()
         with st.container(horizontal=True, vertical_alignment="bottom"):
             target = controls.choose_target(checkpoint, analysis.predicted(checkpoint, seen), seen.key)

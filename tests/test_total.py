@@ -6,7 +6,7 @@ import pytest
 import torch
 from captum.attr import IntegratedGradients, LayerGradCam, LayerIntegratedGradients
 
-from laya.attribution.total import BATCH, _apart, total_effects
+from laya.attribution.total import _apart, total_effects
 from laya.backbones import CNN, MLP, Timm
 from laya.heads import build_head
 from laya.model import LayaClassifier
@@ -81,7 +81,7 @@ def test_layers_that_work_in_place_are_read_before_they_are_overwritten():
 
 
 def test_the_number_of_steps_does_not_change_how_many_pictures_go_through_at_once(monkeypatch):
-    model, x, rows = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 65, 65), []
+    model, rows = model_of(CNN(stages=(5, 6))), []
     forward = LayaClassifier.forward
 
     def counting(self: LayaClassifier, images: torch.Tensor) -> torch.Tensor:
@@ -89,10 +89,10 @@ def test_the_number_of_steps_does_not_change_how_many_pictures_go_through_at_onc
         return forward(self, images)
 
     monkeypatch.setattr(LayaClassifier, "forward", counting)
-    for steps in (20, 100):
+    for edge, steps, at_once in ((65, 20, 8), (65, 100, 8), (64, 40, 20), (64, 100, 20)):
         rows.clear()
-        total_effects(model, x, 1, steps=steps)
-        assert max(rows) == BATCH
+        total_effects(model, torch.rand(1, 3, edge, edge), 1, steps=steps)
+        assert max(rows) == at_once
         assert sum(rows) >= steps * (1 + len(model.layers))
 
 

@@ -18,7 +18,6 @@ from laya.device import within_memory
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
-BATCH = 8  # integration steps that run at once, so that memory does not grow with the steps; more for small pictures
 SMALL = 64  # pixels
 
 
@@ -74,7 +73,7 @@ def total_effects(
     pixels = _pixel_gradients(forward, x, target, steps)
     for at, layer in enumerate(layers, start=1):  # noqa: B007  # forward tells it
         values, delta = LayerIntegratedGradients(forward, layer).attribute(
-            x, target=target, n_steps=steps, internal_batch_size=BATCH, return_convergence_delta=True
+            x, target=target, n_steps=steps, internal_batch_size=_at_once(x), return_convergence_delta=True
         )
         integrated.append(values.detach().sum().item())
         deltas.append(delta.detach().item())
@@ -99,10 +98,14 @@ def pixel_gradients(
 
 
 def _pixel_gradients(forward: Callable[[Tensor], Tensor], x: Tensor, target: int, steps: int) -> NDArray[np.float64]:
-    size = BATCH if max(x.shape[2:]) > SMALL else BATCH * 8
-    values = IntegratedGradients(forward).attribute(x, target=target, n_steps=steps, internal_batch_size=size)
+    values = IntegratedGradients(forward).attribute(x, target=target, n_steps=steps, internal_batch_size=_at_once(x))
     places: NDArray[np.float64] = values[0].sum(0).detach().double().cpu().numpy()
     return places
+
+
+def _at_once(x: Tensor) -> int:
+    """Integration steps that run at once, so that memory does not grow with the steps."""
+    return 8 if max(x.shape[2:]) > SMALL else 20
 
 
 def _apart(model: LayaClassifier) -> LayaClassifier:

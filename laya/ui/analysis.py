@@ -43,7 +43,7 @@ class Analysis:
     prepared: Prepared
     trace: Trace
     seconds: float  # of the forward pass
-    thumbnails: tuple[bytes, bytes]  # PNG of the picture and of what the model sees
+    thumbnails: tuple[bytes, bytes]  # the picture, as PNG or JPEG, and what the model sees, as PNG
 
 
 def analyse(checkpoint: Checkpoint, choice: Choice, *, recipe: bool, slot: str = "analysis") -> Analysis:
@@ -78,7 +78,7 @@ def _run(checkpoint: Checkpoint, picture: Picture, key: str, *, recipe: bool) ->
     begin = time.perf_counter()
     trace = trace_image(checkpoint, prepared.image)
     seconds = time.perf_counter() - begin
-    thumbnails = (_thumbnail(picture.image), _thumbnail(prepared.image))
+    thumbnails = (_thumbnail(picture.image, exact=False), _thumbnail(prepared.image, exact=True))
     return Analysis(key, picture, prepared, trace, seconds, thumbnails)
 
 
@@ -125,14 +125,21 @@ def pixels_of(checkpoint: Checkpoint, analysis: Analysis, target: int, settings:
     return values
 
 
-def _thumbnail(image: Image.Image) -> bytes:
-    """A picture for the browser as PNG: a large one made small, a tiny one enlarged with its pixels kept square."""
-    if max(image.size) < SHOWN // 2:
+def _thumbnail(image: Image.Image, *, exact: bool) -> bytes:
+    """A picture for the browser: a large one made small, a tiny one enlarged with its pixels kept square.
+
+    PNG where it is tiny or must be ``exact``; a photograph as JPEG is a tenth as long and sooner there.
+    """
+    stream = io.BytesIO()
+    tiny = max(image.size) < SHOWN // 2
+    if tiny:
         factor = SHOWN // 2 // max(image.size)
         image = image.resize((image.width * factor, image.height * factor), Image.Resampling.NEAREST)
     else:
         image = image.copy()
         image.thumbnail((SHOWN, SHOWN))
-    stream = io.BytesIO()
-    image.save(stream, "PNG")
+    if tiny or exact:
+        image.save(stream, "PNG", compress_level=1)
+    else:
+        image.save(stream, "JPEG", quality=90)
     return stream.getvalue()

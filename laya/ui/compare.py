@@ -338,7 +338,7 @@ def two_images(desk: Desk, seen: Analysis) -> None:
         with column:
             name, probability = result.predictions[0]
             picture, words = st.columns([1, 3], vertical_alignment="center", wrap=False)
-            picture.image(each.thumbnails[1], alt=title, width="stretch")
+            report.picture(picture, each.thumbnails[1], alt=title)
             words.markdown(f"**{title[0].upper() + title[1:]}**  \n{theme.plain(name)}, {probability:.1%}")
             st.plotly_chart(
                 plots.depth_chart(result.layers, result.scores, result.measured, multiples=True),

@@ -23,28 +23,35 @@ class Desk:
     seen: Analysis | None
 
 
-def lay_out(gallery: DeltaGenerator) -> Desk:
+def lay_out(place: DeltaGenerator, teaching: str) -> Desk:
     """Draw the column and run the model; stops the page where there is no usable model.
+
+    Whoever comes first reads and chooses while the model is loaded.
 
     Parameters
     ----------
-    gallery : where the samples stand while no image is chosen.
+    place : where the teaching and the samples stand while no image is chosen.
+    teaching : what the page is for, Markdown.
     """
+    words, gallery = place.container(), place.container()
     summary = controls.choose_checkpoint()
     if summary is None:
         st.stop()
+    choice = picker.pick_image(checkpoints.samples(str(summary.folder)), gallery)
+    if choice is None:
+        words.markdown(teaching)
     try:
         checkpoint = state.checkpoint(summary)
     except LayaError as error:
         st.error(theme.plain(str(error)))
         st.stop()
-    choice = picker.pick_image(checkpoints.samples(str(summary.folder)), gallery)
     if choice is None:
         return Desk(checkpoint, None, True, None)
     recipe = controls.choose_recipe(checkpoint)
     try:
         seen = analysis.analyse(checkpoint, choice, recipe=recipe)
     except LayaError as error:
+        words.markdown(teaching)
         st.error(theme.plain(f"{choice.name}: {error}"), icon=":material/error:")
         return Desk(checkpoint, choice, recipe, None)
     report.pictures(choice.name, seen)

@@ -1,6 +1,7 @@
 """Choose an image: upload a file, take a photo, or pick a sample. The last choice counts."""
 
 import base64
+import io
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +9,12 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from laya import images
+from laya.errors import LayaError
 from laya.images import ACCEPTED, MAX_BYTES, MAX_PIXELS
 from laya.ui import state, theme
+
+THUMBNAIL = 144  # longest edge of a sample in the gallery, in pixels: twice what a phone shows
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,10 @@ def megabytes(most: int) -> int:
 def _gallery(samples: dict[str, Path], key: str) -> None:
     with st.container(key=key, horizontal=True, gap="small"):
         for label, file in samples.items():
-            picture = _inline(str(file), file.stat().st_mtime)
-            st.button(f"![]({picture}) {theme.plain(label)}", key=f"sample-{label}", on_click=_choose, args=(label,))
+            picture = ""
+            with suppress(LayaError):  # a damaged sample keeps its name; the click says what is wrong with it
+                picture = f"![]({_inline(str(file), file.stat().st_mtime)}) "
+            st.button(picture + theme.plain(label), key=f"sample-{label}", on_click=_choose, args=(label,))
 
 
 def _switch(widget: str) -> None:
@@ -97,5 +104,9 @@ def _choose(label: str) -> None:
 
 @st.cache_data(max_entries=64)
 def _inline(file: str, modified: float) -> str:  # noqa: ARG001  # a part of the cache key
-    kind = "jpeg" if file.endswith("jpg") else Path(file).suffix[1:]
-    return f"data:image/{kind};base64,{base64.b64encode(Path(file).read_bytes()).decode()}"
+    """A small copy for the inside of a label, whose every letter the browser reads again at every rerun."""
+    small = images.read(Path(file).read_bytes()).image.convert("RGB")
+    small.thumbnail((THUMBNAIL, THUMBNAIL))
+    stream = io.BytesIO()
+    small.save(stream, "WEBP", quality=85)
+    return f"data:image/webp;base64,{base64.b64encode(stream.getvalue()).decode()}"

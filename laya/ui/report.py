@@ -4,10 +4,11 @@ import dataclasses
 import html
 import shlex
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from laya.bundle import bundle
 from laya.explanation import Explanation
@@ -19,10 +20,16 @@ def pictures(name: str, seen: Analysis) -> None:
     """The image as it was chosen and as the model sees it, side by side."""
     with st.container(key="pictures"):
         given, model = st.columns(2, wrap=False)
-    given.image(seen.thumbnails[0], caption="as given", width="stretch", alt=f"The image {name}")
-    model.image(seen.thumbnails[1], caption="as the model sees it", width="stretch", alt="The model's input")
+    picture(given, seen.thumbnails[0], caption="as given", alt=f"The image {name}")
+    picture(model, seen.thumbnails[1], caption="as the model sees it", alt="The model's input")
     steps = "; ".join(seen.prepared.steps)
     theme.note(html.escape(f"{name}: {steps}. " + " ".join(seen.picture.notes)))
+
+
+def picture(place: DeltaGenerator, data: bytes, *, alt: str, caption: str | None = None) -> None:
+    """A PNG or JPEG as it is: left to itself, Streamlit makes every picture a JPEG, and again at every rerun."""
+    kind: Literal["PNG", "JPEG"] = "PNG" if data.startswith(b"\x89PNG") else "JPEG"
+    place.image(data, caption=caption, width="stretch", output_format=kind, alt=alt)
 
 
 def answer(result: Explanation, own_tau: float) -> None:
