@@ -1,6 +1,10 @@
-"""The real app in a process of its own, and a real browser. Without Chromium these tests skip; in CI they fail."""
+"""The real app in a process of its own, behind a real proxy, and a real browser.
+
+Without Chromium these tests skip, without nginx they go without the proxy; in CI either fails.
+"""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -10,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -28,7 +33,9 @@ FLAGS = [
     "--use-fake-device-for-media-stream",  # a test pattern instead of a camera
     "--use-fake-ui-for-media-stream",
 ]
-
+GUIDE = (PROJECT / "docs" / "deployment.md").read_text()
+NGINX = re.search(r"```nginx\n(.*?)```", GUIDE, re.DOTALL)[1]
+OPTIONS = re.findall(r"^streamlit run app.py (.*--server.baseUrlPath=.*)$", GUIDE, re.MULTILINE)[0].split()
 
 expect.set_options(timeout=90_000)  # a cold start of the largest model on a small, busy machine
 
@@ -54,10 +61,30 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a running app, shared by the tests."""
-    with serving(tmp_path_factory.mktemp("app") / "log") as address:
+def nginx() -> str | None:
+    """The program; None where it is not installed."""
+    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if found is None and os.environ.get("LAYA_REQUIRE_BROWSER"):
+        pytest.fail("no nginx here (Debian: apt-get install nginx)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def url(nginx: str | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a running app, shared by the tests: under a path behind nginx, as docs/deployment.md has it.
+
+    Without nginx it is the app's own.
+    """
+    folder = tmp_path_factory.mktemp("app")
+    if nginx is None:
+        with serving(folder / "log") as address:
+            yield address
+        return
+    options = [option for option in OPTIONS if not option.startswith("--server.baseUrlPath")]
+    with serving(folder / "log", *options, path="/laya") as app, proxied(nginx, folder, app) as address:
         yield address
+    asked = [line.split('"')[1].split()[1] for line in (folder / "access").read_text().splitlines()]
+    assert [path for path in asked if not path.startswith("/laya/") and path != "/laya"] == []
 
 
 def free_port() -> int:
@@ -93,6 +120,38 @@ def serving(log: Path, *options: str, path: str = "") -> Iterator[str]:
         process.wait(timeout=60)  # a busy machine takes its time to take an interpreter with torch apart
     assert "Traceback" not in log.read_text()
     assert MARK not in log.read_text()
+
+
+@contextmanager
+def proxied(nginx: str, folder: Path, app: str) -> Iterator[str]:
+    """The address of nginx before the app, unprivileged, with all that it writes in ``folder``."""
+    port = free_port()
+    site = NGINX.replace("listen 80;", f"listen 127.0.0.1:{port};")
+    site = site.replace("127.0.0.1:8501", f"127.0.0.1:{urlsplit(app).port}")
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    places = "\n".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    config = folder / "nginx.conf"
+    user = "user root;" if os.geteuid() == 0 else ""  # else its worker is nobody, who may not write here
+    config.write_text(
+        f"daemon off; {user} pid {folder}/pid; error_log stderr; worker_processes 1; events {{}}\n"
+        f"http {{ access_log {folder}/access; {places}\n{site} }}\n"
+    )
+    with (folder / "errors").open("w") as errors:
+        command = [nginx, "-p", str(folder), "-e", "stderr", "-c", str(config)]
+        process = subprocess.Popen(command, stdout=errors, stderr=errors)
+    address = f"http://127.0.0.1:{port}/laya"
+    try:
+        for _ in range(100):
+            time.sleep(0.1)
+            try:
+                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+                break
+            except OSError:
+                assert process.poll() is None, (folder / "errors").read_text()
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
 
 
 @pytest.fixture(params=["desktop", "phone"])
