@@ -2,6 +2,7 @@
 
 import ast
 import html
+import json
 import re
 import subprocess
 import sys
@@ -174,3 +175,16 @@ def test_every_link_of_the_documents_leads_somewhere():
         for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
             if not target.startswith("http"):
                 assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+@pytest.mark.slow
+def test_no_installed_package_has_a_known_fault():
+    """An advisory without a fix goes to ``accepted``, with the reason."""
+    accepted: dict[str, str] = {}
+    command = [sys.executable, "-m", "pip_audit", "--skip-editable", "--progress-spinner=off", "--timeout=10"]
+    found = subprocess.run([*command, "--format=json"], capture_output=True, text=True, timeout=600, cwd=PROJECT)
+    packages = json.loads(found.stdout)["dependencies"] if found.stdout else []
+    if not any("vulns" in package for package in packages):
+        pytest.skip("no advisory service answers here: " + (found.stderr.strip().splitlines() or ["?"])[-1])
+    faults = {fault["id"]: package["name"] for package in packages for fault in package.get("vulns", [])}
+    assert {name: where for name, where in faults.items() if name not in accepted} == {}
