@@ -31,21 +31,31 @@ def run(
         table.add_row(*_cells(each))
         progress.print(" · ".join(filter(None, _cells(each))), highlight=False, markup=False)
         _keep(out, found)
-    lines = []
     for line in [] if model else cases.growth(quick):
         found["growth"].append(line)
-        lines.append(
-            f"All layer scores of one image: {1000 * line['intercept']:.2f} ms + {1000 * line['slope']:.4f} ms for each"
-            f" of the {line['against']}, off by {line['largest_relative_error']:.0%} at most: "
-            + ", ".join(f"{s}: {1000 * t:.2f} ms" for s, t in zip(line["sizes"], line["seconds"], strict=True))
-        )
         _keep(out, found)
     if as_json:
         console.print_json(data=found)
         return
     console.print(table)
-    for text in lines:
-        console.print(text, highlight=False)
+    for line in found["growth"]:
+        console.print(_growth(line), highlight=False)
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The results of a run as they stand in docs/performance.md."""
+    rows = [Row(**{name: value for name, value in row.items() if name != "met"}) for row in found["rows"]]
+    lines = [f"Machine: {found['machine']}.", "", "| what | model | median | quartiles | sides | target | |"]
+    lines += ["| --- | --- | --- | --- | --- | --- | --- |", *(f"| {' | '.join(_cells(row))} |" for row in rows), ""]
+    return "\n".join([*lines, *(f"- {_growth(line)}" for line in found["growth"])]) + "\n"
+
+
+def _growth(line: dict[str, Any]) -> str:
+    measured = ", ".join(f"{s}: {1000 * t:.1f} ms" for s, t in zip(line["sizes"], line["seconds"], strict=True))
+    return (
+        f"All layer scores of one image: {1000 * line['intercept']:.1f} ms + {1000 * line['slope']:.4f} ms for each of "
+        f"the {line['against']}, off by {line['largest_relative_error']:.0%} at most ({measured})."
+    )
 
 
 def _ratios(model: str | None, quick: bool) -> Iterator[Row]:

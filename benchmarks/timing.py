@@ -77,11 +77,14 @@ def compare(
     if warm:
         ours()
         reference()
+    gc.collect()
+    gc.freeze()  # what is there now need not be looked through before every run
     pairs = []
     for number in range(repeats):
         late = measure(reference) if number % 2 else None
         mine = measure(ours)
         pairs.append((mine, factor * (measure(reference) if late is None else late)))
+    gc.unfreeze()
     ratios = [mine / theirs for mine, theirs in pairs]
     sides = (median(mine for mine, _ in pairs), median(theirs for _, theirs in pairs))
     return Row(what, model, median(ratios), *_quartiles(ratios), "x", target, repeats, sides)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 WEIGHTS, CONFIG, METRICS, CARD = "model.safetensors", "config.json", "metrics.json", "README.md"
 EVIDENCE, PROFILES, DATA = "evidence.json", "profiles.json", "data.json"
 BACKBONES = "backbones"
+SHIPPED = Path(__file__).parent.parent / "checkpoints"
 FORMAT = 1
 LABEL = 255  # most characters of a title or a class name, as of a folder
 
@@ -80,9 +81,9 @@ class Summary:
 
 
 def roots() -> list[Path]:
-    """The folders that hold checkpoints: those in LAYA_CHECKPOINTS (more than one as in PATH), or else ours."""
+    """The folders that hold checkpoints: those in LAYA_CHECKPOINTS (more than one as in PATH), then ours."""
     given = os.environ.get("LAYA_CHECKPOINTS", "").split(os.pathsep)
-    return [Path(each) for each in given if each] or [Path(__file__).parent.parent / "checkpoints"]
+    return [*(Path(each) for each in given if each), SHIPPED]
 
 
 def available() -> list[Summary]:

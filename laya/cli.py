@@ -1,6 +1,7 @@
 """The command line: results on standard output, progress on standard error, errors as one line and exit status 2."""
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from laya.explanation import Explanation
 
 app = typer.Typer(
-    help="See how deep in the network an image classifier made its decision.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -35,6 +35,18 @@ Data = Annotated[
     typer.Option("--data", help="A known data set's name, a parquet file, or an image folder with a folder a class."),
 ]
 Removed = Annotated[str, typer.Option(help="What removing a layer means; an unknown word lists the meanings.")]
+
+
+@app.callback()
+def everywhere(
+    checkpoints: Annotated[
+        list[Path] | None,
+        typer.Option(exists=True, file_okay=False, help="A folder of checkpoints, beside ours; may be given again."),
+    ] = None,
+) -> None:
+    """See how deep in the network an image classifier made its decision."""
+    more = [*(str(folder) for folder in checkpoints or ()), os.environ.get("LAYA_CHECKPOINTS", "")]
+    os.environ["LAYA_CHECKPOINTS"] = os.pathsep.join(filter(None, more))
 
 
 @app.command("list")

@@ -1,6 +1,7 @@
 """Shared fixtures. No test reaches the network: a connection to anything but this machine raises."""
 
 import io
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,12 @@ def make_model(
 
 PREPROCESSING = Preprocessing(size=(8, 8), channels=1)
 CLASSES = ("red", "green", "blue")
+
+
+def only_checkpoints(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
+    """From now on the checkpoints under these folders are all that there is."""
+    monkeypatch.setenv("LAYA_CHECKPOINTS", os.pathsep.join(map(str, folders)))
+    monkeypatch.setattr(checkpoints, "SHIPPED", folders[-1])
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from laya.attribution import Settings
 from laya.checkpoints import load
 from laya.claims import ROWS, claims
 from laya.explanation import Explanation, explain
-from tests.conftest import PROJECT, encode, make_model
+from tests.conftest import PROJECT, encode, make_model, only_checkpoints
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Streamlit warns about running outside its server
 SAMPLES = checkpoints.samples("fashion-mnist-mlp")
@@ -172,7 +172,7 @@ def test_names_are_no_markdown(app):
 
 @pytest.fixture
 def other_root(tmp_path: Path, monkeypatch) -> Path:
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path / "models"))
+    only_checkpoints(monkeypatch, tmp_path / "models")
     return tmp_path / "models"
 
 
@@ -320,7 +320,7 @@ def test_evidence_shows_every_task_with_its_claims_and_figures(evidence):
 
 
 def test_evidence_without_a_table_says_how_to_make_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path))
+    only_checkpoints(monkeypatch, tmp_path)
     test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run().switch_page("pages/evidence.py").run()
     assert not test.exception
     assert "python -m laya evidence" in test.info[0].value
@@ -330,7 +330,7 @@ def test_a_broken_table_is_named_and_hurts_no_other(tmp_path, monkeypatch):
     shutil.copytree(checkpoints.find("fashion-mnist-mlp"), tmp_path / "good")
     shutil.copytree(checkpoints.find("fashion-mnist-mlp"), tmp_path / "bad")
     (tmp_path / "bad" / "evidence.json").write_text("{")
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path))
+    only_checkpoints(monkeypatch, tmp_path)
     test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run().switch_page("pages/evidence.py").run()
     assert not test.exception
     assert "evidence.json" in html.unescape(test.warning[0].value).replace("\\", "")

@@ -15,6 +15,7 @@ from laya.images import Preprocessing
 from laya.model import LayaClassifier
 from laya.recipe import preprocessing_for
 from laya.training import TrainingConfig
+from tests.conftest import only_checkpoints
 
 TINY = "test_vit"  # timm's own model for tests: 6 blocks of width 64, 16-pixel patches, class token
 
@@ -123,7 +124,7 @@ def test_missing_weights_are_named_with_the_way_out(monkeypatch):
 def test_a_checkpoint_shares_a_file_of_backbone_weights(tmp_path, monkeypatch):
     from safetensors.torch import save_file
 
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path))
+    only_checkpoints(monkeypatch, tmp_path)
     torch.manual_seed(0)
     source = timm.create_model(TINY, num_classes=0, dynamic_img_size=True)
     shared = tmp_path / "backbones" / "tiny.safetensors"

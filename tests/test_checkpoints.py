@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import pickle
 import shutil
 from pathlib import Path
@@ -15,7 +14,7 @@ from laya import checkpoints
 from laya.checkpoints import CONFIG, WEIGHTS, load
 from laya.errors import LayaError
 from laya.heads import HEADS
-from tests.conftest import CLASSES, PREPROCESSING, make_model, pack
+from tests.conftest import CLASSES, PREPROCESSING, make_model, only_checkpoints, pack
 
 
 def edit_config(folder: Path, **changes: object) -> None:
@@ -44,7 +43,7 @@ def test_what_is_loaded_predicts_what_was_saved(head, tmp_path):
 
 
 def test_a_checkpoint_is_found_by_name_and_by_path(saved, monkeypatch):
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    only_checkpoints(monkeypatch, saved.parent)
     assert load("small").weights == load(str(saved)).weights
     with pytest.raises(LayaError, match=r"no checkpoint called 'smal'\. Did you mean 'small'\? Known: small"):
         load("smal")
@@ -177,7 +176,7 @@ def test_a_config_that_is_not_json_is_refused(saved):
 
 
 def test_a_broken_checkpoint_is_listed_with_its_problem_and_hurts_no_other(saved, monkeypatch):
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    only_checkpoints(monkeypatch, saved.parent)
     broken = saved.parent / "broken"
     broken.mkdir()
     (broken / CONFIG).write_text("{")
@@ -272,7 +271,7 @@ def test_json_holds_no_numbers_that_are_none(saved, number):
 
 
 def test_damaged_figures_are_a_problem_of_their_checkpoint_alone(saved, monkeypatch):
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    only_checkpoints(monkeypatch, saved.parent)
     weights = json.loads((saved / CONFIG).read_text())["weights_sha256"]
     (saved / "metrics.json").write_text(json.dumps({"accuracy": "x", "weights_sha256": weights}))
     (entry,) = checkpoints.available()
@@ -297,13 +296,24 @@ def test_checkpoints_lie_in_several_folders(saved, tmp_path, monkeypatch):
     other = tmp_path / "more"
     shutil.copytree(saved, other / "second")
     shutil.copytree(saved, other / "small")  # a name that is taken
-    monkeypatch.setenv("LAYA_CHECKPOINTS", os.pathsep.join([str(saved.parent), str(other), str(tmp_path / "none")]))
+    only_checkpoints(monkeypatch, saved.parent, other, tmp_path / "none")
     assert [(entry.name, entry.folder) for entry in checkpoints.available()] == [
         ("second", other / "second"),
         ("small", saved),
     ]
     assert load("second").name == "second"
     assert load("small").folder == saved
+
+
+def test_a_folder_of_ones_own_stands_beside_ours(saved, monkeypatch):
+    monkeypatch.setattr(checkpoints, "SHIPPED", saved.parent)
+    other = saved.parent.parent / "more"
+    shutil.copytree(saved, other / "small")
+    shutil.copytree(saved, other / "second")
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(other))
+    assert [entry.folder for entry in checkpoints.available()] == [other / "second", other / "small"]  # one's own first
+    monkeypatch.delenv("LAYA_CHECKPOINTS")
+    assert [entry.folder for entry in checkpoints.available()] == [saved]
 
 
 @pytest.mark.parametrize("inside", ["", "my model/"])

@@ -1,6 +1,7 @@
 """The command line: the contract, and mistakes."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,13 +17,13 @@ from laya.cli import main
 from laya.datasets import open_dataset
 from laya.evaluation import evaluate
 from laya.explanation import explain
-from tests.conftest import CLASSES, PROJECT, encode
+from tests.conftest import CLASSES, PROJECT, encode, only_checkpoints
 
 
 @pytest.fixture
 def run(monkeypatch, capsys, saved) -> Callable[..., SimpleNamespace]:
     """The command line, with the small checkpoint under its root."""
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    only_checkpoints(monkeypatch, saved.parent)
 
     def call(*args: object) -> SimpleNamespace:
         monkeypatch.setattr(sys, "argv", ["laya", *map(str, args)])
@@ -51,6 +52,15 @@ def folder(tmp_path, noise) -> Path:
         for k in range(12):
             noise("L", (8, 8), seed=10 * number + k).save(tmp_path / "data" / name / f"{k}.png")
     return tmp_path / "data"
+
+
+def test_more_folders_of_checkpoints_can_be_named(run, saved, tmp_path):
+    more = [tmp_path / "more", tmp_path / "and more"]
+    for number, folder in enumerate(more):
+        shutil.copytree(saved, folder / f"copy-{number}")
+    found = run("--checkpoints", more[0], "--checkpoints", more[1], "list", "--json")
+    assert [entry["name"] for entry in json.loads(found.stdout)] == ["copy-0", "copy-1", "small"]
+    assert run("--checkpoints", tmp_path / "nowhere", "list").returncode == 2
 
 
 def test_list(run):

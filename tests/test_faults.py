@@ -23,7 +23,7 @@ from laya.errors import LayaError
 from laya.explanation import explain
 from laya.rows import Rows
 from laya.training import train
-from tests.conftest import CLASSES, PREPROCESSING, PROJECT, encode, make_model
+from tests.conftest import CLASSES, PREPROCESSING, PROJECT, encode, make_model, only_checkpoints
 from tests.test_training import PLAIN, config, toy
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -186,7 +186,7 @@ def test_what_a_kill_leaves_behind_is_no_part_of_the_checkpoint(saved):
 @pytest.fixture
 def app(saved, noise, monkeypatch) -> AppTest:
     """The page Inspect with an image that was explained by a checkpoint of its own."""
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    only_checkpoints(monkeypatch, saved.parent)
     test = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
     test.file_uploader(key="upload").upload("x.png", encode(noise()))
     test.run()
@@ -259,7 +259,7 @@ def test_damaged_profiles_are_said_and_the_explanation_stays(text, app, saved):
 
 @streamlit
 def test_a_sample_that_vanishes_is_no_longer_chosen(saved, noise, monkeypatch):
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
+    only_checkpoints(monkeypatch, saved.parent)
     (saved / "samples").mkdir()
     file = saved / "samples" / "1_one.png"
     file.write_bytes(encode(noise()))

@@ -31,7 +31,7 @@ from laya import checkpoints, cli, datasets, images
 from laya.checkpoints import CONFIG, METRICS, WEIGHTS
 from laya.errors import LayaError
 from laya.explanation import explain
-from tests.conftest import CLASSES, PREPROCESSING, PROJECT, encode, make_model, pack
+from tests.conftest import CLASSES, PREPROCESSING, PROJECT, encode, make_model, only_checkpoints, pack
 
 LONG = int(os.environ.get("LAYA_FUZZ", "0"))
 SECONDS = 5.0  # of the processor, for one input; none takes 2 where nothing else runs
@@ -546,7 +546,7 @@ def desk(home: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> Pa
         import laya.plots
         import laya.recipe  # noqa: F401  # the first imports take longer than a call may
     monkeypatch.chdir(place)
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(home / "roots"))
+    only_checkpoints(monkeypatch, home / "roots")
     monkeypatch.setenv("LAYA_DATA", str(place))
     monkeypatch.setenv("LAYA_CACHE", str(place / "cache"))
     return place

@@ -23,8 +23,7 @@ def test_every_model_is_listed_with_its_figures(saved, monkeypatch):
     broken = saved.parent / "broken"
     broken.mkdir()
     (broken / "config.json").write_text("{")
-    ours = str(PROJECT / "checkpoints")
-    monkeypatch.setenv("LAYA_CHECKPOINTS", f"{ours}:{saved.parent}")
+    monkeypatch.setenv("LAYA_CHECKPOINTS", str(saved.parent))
     app = open_page()
     assert not app.exception
     for entry in checkpoints.available():

@@ -17,7 +17,7 @@ from laya import checkpoints
 from laya.checkpoints import ARCHIVE_BYTES
 from laya.datasets import ZIP_BYTES
 from laya.images import MAX_BYTES
-from tests.conftest import PREPROCESSING, PROJECT, encode, make_model
+from tests.conftest import PREPROCESSING, PROJECT, encode, make_model, only_checkpoints
 
 SOURCES = [*(PROJECT / "laya").rglob("*.py"), *(PROJECT / "pages").glob("*.py"), PROJECT / "app.py"]
 
@@ -122,7 +122,7 @@ def test_markup_in_a_checkpoint_is_shown_as_text(page, tmp_path, monkeypatch, no
     """Names of classes, of the model and of the image come from others; none of them is ever HTML."""
     classes = tuple(f"{MARKUP}{i}" for i in range(3))
     checkpoints.save(tmp_path / "small", make_model(), classes, PREPROCESSING, title=MARKUP, training={"data": MARKUP})
-    monkeypatch.setenv("LAYA_CHECKPOINTS", str(tmp_path))
+    only_checkpoints(monkeypatch, tmp_path)
     app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60).run()
     app.file_uploader(key="upload").upload(f"{MARKUP}.png", encode(noise())).run()
     app.switch_page(f"pages/{page}.py").run()
