@@ -45,8 +45,9 @@ def everywhere(
     ] = None,
 ) -> None:
     """See how deep in the network an image classifier made its decision."""
-    more = [*(str(folder) for folder in checkpoints or ()), os.environ.get("LAYA_CHECKPOINTS", "")]
-    os.environ["LAYA_CHECKPOINTS"] = os.pathsep.join(filter(None, more))
+    if checkpoints:
+        more = [*map(str, checkpoints), os.environ.get("LAYA_CHECKPOINTS", "")]
+        os.environ["LAYA_CHECKPOINTS"] = os.pathsep.join(filter(None, more))
 
 
 @app.command("list")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 from pyarrow import parquet
+from torchvision.datasets import FashionMNIST
 
 from laya import datasets
 from laya.datasets import batches, open_dataset, open_zip, splits
@@ -145,6 +146,10 @@ def test_fashion_mnist_is_read_from_where_it_lies(tmp_path, monkeypatch, layout)
         assert data.labels.tolist() == labels.tolist()
         assert all(np.array_equal(np.asarray(data.load(i)), pixels[i]) for i in range(len(pixels)))
     assert data.classes[0] == "T-shirt/top"
+
+
+def test_the_names_of_fashion_mnist_are_torchvisions():
+    assert tuple(FashionMNIST.classes) == datasets.FASHION_MNIST
 
 
 def test_fashion_mnist_that_cannot_be_had_says_what_to_do(tmp_path, monkeypatch):
