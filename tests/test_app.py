@@ -298,13 +298,12 @@ def evidence() -> AppTest:
 
 
 def test_evidence_shows_every_task_with_its_claims_and_figures(evidence):
-    tables = {
-        entry.title: table for entry in checkpoints.available() if (table := checkpoints.read_evidence(entry.folder))
-    }
-    assert evidence.segmented_control(key="task").options == list(tables)
-    for title, table in tables.items():
-        evidence.segmented_control(key="task").set_value(title).run()
+    tables = {entry: table for entry in checkpoints.available() if (table := checkpoints.read_evidence(entry.folder))}
+    assert evidence.segmented_control(key="task").options == [entry.title for entry in tables]
+    for entry, table in tables.items():
+        evidence.segmented_control(key="task").set_value(entry.name).run()
         assert not evidence.exception
+        assert evidence.query_params["model"] == entry.name
         shown = texts(evidence)
         found = claims(table)
         for claim in found:
@@ -317,6 +316,16 @@ def test_evidence_shows_every_task_with_its_claims_and_figures(evidence):
             spread = "" if std is None else f" ± {std:.4f}"  # one seed has none
             assert f"{ROWS[row]}</td><td>{summary['seeds']}</td><td>{mean:.4f}{spread}" in shown
         assert table["command"] in evidence.code[0].value
+
+
+def test_evidence_opens_with_the_model_of_the_address_or_of_the_other_pages():
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=60)
+    app.query_params["model"] = "cifar10-cnn"
+    app.run().switch_page("pages/evidence.py").run()
+    assert app.segmented_control(key="task").value == "cifar10-cnn"
+    app.segmented_control(key="task").set_value("fashion-mnist-mlp").run()
+    app.switch_page("pages/inspect.py").run()
+    assert app.selectbox(key="model").value == "fashion-mnist-mlp"
 
 
 def test_evidence_without_a_table_says_how_to_make_one(tmp_path, monkeypatch):

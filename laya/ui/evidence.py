@@ -9,7 +9,7 @@ from laya import checkpoints, plots
 from laya.attribution import ATTRIBUTIONS
 from laya.claims import ROWS, claims
 from laya.errors import LayaError
-from laya.ui import theme
+from laya.ui import state, theme
 
 Table = dict[str, Any]
 MEASURES = {"spearman": "Faithfulness", "deletion_at_1": "Deletion@1"}
@@ -19,6 +19,7 @@ CONTROLS = {"random": "random order", "last_layer": "last layer only", "uniform"
 def choose_task() -> Table | None:
     """A choice of the checkpoints with a table; None where there is none. Broken tables are named."""
     tables: dict[str, Table] = {}
+    titles: dict[str, str] = {}
     for entry in checkpoints.available():
         try:
             table = checkpoints.read_evidence(entry.folder)
@@ -26,13 +27,27 @@ def choose_task() -> Table | None:
             st.warning(theme.plain(str(error)))
             continue
         if table.get("rows"):
-            tables[entry.title or entry.name] = table
+            tables[entry.name] = table
+            titles[entry.name] = entry.title or entry.name
     if not tables:
         return None
-    title = st.segmented_control(
-        "Task", list(tables), default=next(iter(tables)), required=True, key="task", label_visibility="collapsed"
+    asked = state.asked("model")
+    before = st.session_state.get("chosen-model", asked)  # on another page, or by the address
+    first = before if before in tables else next(iter(tables))
+    name = st.segmented_control(
+        "Task",
+        list(tables),
+        default=first,
+        format_func=titles.__getitem__,
+        required=True,
+        key="task",
+        label_visibility="collapsed",
     )
-    return tables[title or next(iter(tables))]
+    name = name or first
+    if name != first:  # a model without a table stays the one that the other pages show
+        st.session_state["chosen-model"] = name
+    state.tell("model", name)
+    return tables[name]
 
 
 def verdicts(table: Table) -> None:
