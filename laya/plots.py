@@ -254,8 +254,14 @@ def accuracy_chart(rows: Sequence[tuple[str, float, float | None, Sequence[float
         hovertemplate="<b>%{y}</b><br>mean %{x:.2%}<extra></extra>",
     )
     values = [value for _, _, _, seeds in rows for value in seeds]
-    room = 0.12 * ((max(values) - min(values)) or 0.02)
-    figure.update_xaxes(range=[min(values) - room, max(values) + room], tickformat=".0%", zeroline=False, nticks=6)
+    values += [mean + sign * (std or 0) for _, mean, std, _ in rows for sign in (-1, 1)]
+    span = (max(values) - min(values)) or 0.02
+    figure.update_xaxes(
+        range=[min(values) - 0.12 * span, max(values) + 0.12 * span],
+        tickformat=".0%" if span > 0.05 else ".1%",  # else neighbouring ticks would read the same
+        zeroline=False,
+        nticks=6,
+    )
     figure.update_yaxes(autorange="reversed", ticklabelstandoff=8)
     figure.update_layout(
         height=60 + 52 * len(rows), margin={"l": 0, "r": 12, "t": 18, "b": 8}, showlegend=False, dragmode=False

@@ -99,8 +99,14 @@ def test_accuracies_are_dots_with_their_spread():
     assert list(means.error_x.array) == [0.1, 0]
     assert list(means.marker.color) == [GREY, ACCENT]
     low, high = figure.layout.xaxis.range
-    assert low < 0.4
-    assert high > 0.7
+    assert low < 0.4 < 0.7 < high
+
+
+def test_close_accuracies_are_told_apart_and_no_bar_is_cut():
+    figure = accuracy_chart([("A", 0.765, 0.01, [0.76, 0.77]), ("B", 0.761, None, [0.761])], "A")
+    low, high = figure.layout.xaxis.range
+    assert low < 0.755 < 0.775 < high
+    assert figure.layout.xaxis.tickformat == ".1%"
 
 
 def test_methods_that_have_no_value_say_so():
