@@ -247,7 +247,13 @@ def accuracy_chart(rows: Sequence[tuple[str, float, float | None, Sequence[float
         y=names,
         mode="markers+text",
         marker={"size": 13, "color": colours},
-        error_x={"type": "data", "array": [std or 0 for _, _, std, _ in rows], "thickness": 2, "width": 5},
+        error_x={
+            "type": "data",
+            "array": [std or 0 for _, _, std, _ in rows],
+            "thickness": 2,
+            "width": 5,
+            "color": GREY,
+        },
         text=[f"{mean:.1%}" for _, mean, _, _ in rows],
         textposition="top center",
         cliponaxis=False,
@@ -287,7 +293,13 @@ def method_chart(
             y=names,
             orientation="h",
             marker={"color": [colour for _, colour, _, _ in rows], "cornerradius": 3},
-            error_x={"type": "data", "array": [std or 0 for *_, std in rows], "thickness": 1.5, "width": 4},
+            error_x={
+                "type": "data",
+                "array": [std or 0 for *_, std in rows],
+                "thickness": 1.5,
+                "width": 4,
+                "color": GREY,
+            },
             hovertemplate="<b>%{y}</b><br>%{x:.3f}<extra></extra>",
         )
     )
