@@ -94,6 +94,20 @@ def free_port() -> int:
         return port
 
 
+def wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
+    """Wait until the app answers there; a process that ended, or a minute, fails with what it wrote."""
+    for _ in range(240):
+        time.sleep(0.25)
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
+        except OSError:
+            if process.poll() is not None:
+                break
+        else:
+            return
+    pytest.fail("it did not start: " + log.read_text())
+
+
 @contextmanager
 def serving(log: Path, *options: str, path: str = "") -> Iterator[str]:
     """The address of a fresh app under ``path``; its output must hold no traceback at the end."""
@@ -104,16 +118,7 @@ def serving(log: Path, *options: str, path: str = "") -> Iterator[str]:
         process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
     address = f"http://127.0.0.1:{port}{path}"
     try:
-        for _ in range(240):
-            time.sleep(0.25)
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                if process.poll() is not None:
-                    break
-        else:
-            pytest.fail("the app did not start: " + log.read_text())
+        wait_for(address, process, log)
         yield address
     finally:
         process.terminate()
@@ -141,13 +146,7 @@ def proxied(nginx: str, folder: Path, app: str) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=errors, stderr=errors)
     address = f"http://127.0.0.1:{port}/laya"
     try:
-        for _ in range(100):
-            time.sleep(0.1)
-            try:
-                urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-                break
-            except OSError:
-                assert process.poll() is None, (folder / "errors").read_text()
+        wait_for(address, process, folder / "errors")
         yield address
     finally:
         process.terminate()
