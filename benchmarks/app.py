@@ -7,12 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Error, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.load import picture
 from benchmarks.timing import Row, compare, row, seconds
@@ -73,9 +72,10 @@ def _charts(server: Server, model: str, repeats: int) -> Iterator[Row]:
     """From a file in the uploader to the drawn chart, less the forward pass, which the library took alone."""
     chromium = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if chromium is None:
+        sys.stderr.write("No Chromium here: what a browser sees is not measured.\n")
         return
     right = [explain(checkpoints.load(model), picture(model, number)) for number in range(repeats + 2)]
-    with sync_playwright() as play, suppress(Error):
+    with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.set_default_timeout(90_000)

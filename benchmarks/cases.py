@@ -1,7 +1,6 @@
 """The arithmetic: ratios of two sides on the same model, images and machine, and the growth with depth and classes."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -103,7 +102,7 @@ def ratios(checkpoint: Checkpoint, quick: bool) -> Iterator[Row]:
         warm=not deep,
         factor=count / len(some),
     )
-    with suppress(ImportError):  # an optional peer: pip install -e '.[bench]'
+    if layer_output(model, model.backbone.layer_modules[0], x).dim() > 2:  # vectors have no Grad-CAM there
         yield compare(
             "our layer scores / Grad-CAM alone by the package grad-cam, layer by layer",
             *(name, scores, grad_cam_package(model, x, target)),
@@ -229,18 +228,9 @@ def layer_by_layer(model: LayaClassifier, x: Tensor, target: int, layers: Sequen
 
 
 def grad_cam_package(model: LayaClassifier, x: Tensor, target: int) -> Callable[[], object]:
-    """The same of the package grad-cam, Grad-CAM alone.
-
-    Raises
-    ------
-    ImportError
-        It is not installed, or no layer of this model has places.
-    """
-    from pytorch_grad_cam import GradCAM
+    """The same of the package grad-cam, Grad-CAM alone; for layers with places."""
+    from pytorch_grad_cam import GradCAM  # here, because only who measures needs it: pip install -e '.[bench]'
     from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
-
-    if layer_output(model, model.backbone.layer_modules[0], x).dim() == 2:
-        raise ImportError
 
     def places(activation: Tensor) -> Tensor:
         if activation.dim() == 4:
