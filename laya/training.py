@@ -27,8 +27,10 @@ from laya.images import Preprocessing
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
-AUGMENTATIONS = ("flip", "shift")
+AUGMENTATIONS = ("flip", "alternate", "shift")
 OPTIMISERS = ("adamw", "sgd")
+SCHEDULES = ("cosine", "triangle")
+LOOKAHEAD = 5  # steps between two steps of the slow weights (arXiv 2404.00498)
 LOOK = 2000  # training images that a backbone may look at before it is trained
 
 
@@ -55,11 +57,15 @@ class TrainingConfig:
     batch_size: int = 128  # images a step
     optimiser: str = "adamw"  # from OPTIMISERS; sgd has Nesterov's momentum
     learning_rate: float = 1e-3  # the peak of the one-cycle schedule
+    schedule: str = "cosine"  # from SCHEDULES; triangle is linear, at a steady momentum of 0.85 for sgd
+    bias_rate: float = 1.0  # batch norms' biases learn so many times as fast; above 1 their scales stay as they are
+    lookahead: bool = False  # slow weights follow the fast ones, ever more slowly, and the fast ones return to them
     weight_decay: float = 1e-2  # decoupled for adamw
     label_smoothing: float = 0.0  # in [0, 1)
     auxiliary: float = 0.0  # weight of the mean loss of every layer's own vote W z_i + b, for heads with layer weights
     balance: bool = False  # weigh every class by one over its share of the training images
-    augment: tuple[str, ...] = ()  # from AUGMENTATIONS: flip = mirror left-right, shift = up to 2 pixels each way
+    augment: tuple[str, ...] = ()  # from AUGMENTATIONS: flip = mirror left-right by chance, alternate = mirror in
+    # every other epoch, beginning by chance, shift = up to 2 pixels each way
     validation: float = 0.1  # share of the training images held back, stratified; unused where the data has a val part
     patience: int = 0  # epochs without a better validation accuracy before stopping; 0 never stops early
     seed: int = 0  # of the initial weights, the held-back images, the order, dropout and augmentation
@@ -77,6 +83,10 @@ class TrainingConfig:
             raise LayaError("auxiliary must be a number at or above 0.")
         if self.optimiser not in OPTIMISERS:
             raise unknown("optimiser", self.optimiser, OPTIMISERS)
+        if self.schedule not in SCHEDULES:
+            raise unknown("schedule", self.schedule, SCHEDULES)
+        if not 1 <= self.bias_rate < 1e3:
+            raise LayaError("bias_rate must be a number from 1 to below 1000.")
         if self.frozen and set(self.augment) - {"flip"}:
             raise LayaError("With a frozen backbone the only augmentation is flip, whose hidden states are kept, too.")
         if not 1 <= self.seeds <= 100:
@@ -130,8 +140,8 @@ class TrainingResult:
     held: np.ndarray  # indices of the images that were held back
 
 
-# A batch's head output from the images' indices (b,); the flag asks for augmentation.
-_Read = Callable[[Tensor, bool], HeadOutput]
+# A batch's head output from the images' indices (b,); with an epoch's number the images are varied as in that epoch.
+_Read = Callable[[Tensor, int | None], HeadOutput]
 
 
 @within_memory()
@@ -187,13 +197,14 @@ def train(
     weights = class_weights(labels[fit], len(data.classes)).to(device) if config.balance else None
     trained: nn.Module = head if config.frozen else model
     steps = -(-len(fit) // config.batch_size)
-    optimiser = _optimiser(config, [parameter for parameter in trained.parameters() if parameter.requires_grad])
+    optimiser = _optimiser(config, trained)
     schedule = _schedule(config, optimiser, 0, steps)
     history: list[Epoch] = []
-    best = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
+    best = _copy(trained)
+    slow = _copy(trained) if config.lookahead else {}
     if resume and state_file.exists():
         try:
-            history, best, schedule = _restore(state_file, config, trained, optimiser, steps)
+            history, best, slow, schedule = _restore(state_file, config, trained, optimiser, steps)
         except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
             raise LayaError("The saved state of the training is damaged; train without --resume.") from error
 
@@ -209,22 +220,25 @@ def train(
             trained.train()
             for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
                 with precision(config, device):
-                    step = _loss(config, model, read(chunk, True), labels[chunk].to(device), weights)
+                    step = _loss(config, model, read(chunk, number), labels[chunk].to(device), weights)
                 optimiser.zero_grad()
                 step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 optimiser.step()
                 schedule.step()
+                passed = steps * (number - 1) + done
+                if config.lookahead and passed % LOOKAHEAD == 0:
+                    _look_ahead(trained, slow, passed / (steps * config.epochs))
                 loss += step.detach() * len(chunk)
-                on_progress(
-                    _standing(number, config.epochs, history), steps * (number - 1) + done, steps * config.epochs
-                )
+                on_progress(_standing(number, config.epochs, history), passed, steps * config.epochs)
+        if config.lookahead and number == config.epochs:
+            trained.load_state_dict(slow)
         accuracy = _accuracy(model, read, labels, held, config.batch_size)
         if not loss.isfinite():
             raise LayaError("The loss is no longer a number; train with a smaller learning_rate.")
         history.append(Epoch(number, float(loss) / len(fit), accuracy, time.perf_counter() - begin))
         if _best(history) == history[-1]:
-            best = {name: tensor.clone() for name, tensor in trained.state_dict().items()}
-        _store(state_file, config, trained, optimiser, schedule, history, best)
+            best = _copy(trained)
+        _store(state_file, config, trained, optimiser, schedule, history, best, slow)
 
     trained.load_state_dict(best)
     head.centre()
@@ -281,12 +295,19 @@ def _partition(config: TrainingConfig, data: ImageSet, validation: ImageSet | No
     return fit, held
 
 
-def _optimiser(config: TrainingConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+def _optimiser(config: TrainingConfig, trained: nn.Module) -> torch.optim.Optimizer:
+    rate, decay, share = config.learning_rate, config.weight_decay, config.bias_rate
+    norms = [module for module in trained.modules() if share > 1 and isinstance(module, nn.BatchNorm2d)]
+    still, quick = {id(norm.weight) for norm in norms}, {id(norm.bias) for norm in norms}
+    learning = [p for p in trained.parameters() if p.requires_grad and id(p) not in still]
+    groups: list[dict[str, Any]] = [{"params": [p for p in learning if id(p) not in quick]}]
+    if quick:
+        biases = [p for p in learning if id(p) in quick]
+        groups.append({"params": biases, "lr": rate * share, "weight_decay": decay / share})  # shrinks like the rest
     if config.optimiser == "sgd":
-        return torch.optim.SGD(
-            parameters, config.learning_rate, momentum=0.9, nesterov=True, weight_decay=config.weight_decay
-        )
-    return torch.optim.AdamW(parameters, config.learning_rate, weight_decay=config.weight_decay)
+        momentum = {"cosine": 0.9, "triangle": 0.85}[config.schedule]  # cosine moves it between 0.95 and 0.85
+        return torch.optim.SGD(groups, rate, momentum=momentum, nesterov=True, weight_decay=decay)
+    return torch.optim.AdamW(groups, rate, weight_decay=decay)
 
 
 def _schedule(
@@ -296,7 +317,30 @@ def _schedule(
     starts = [0, *config.restarts, config.epochs]
     cycle = bisect_right(starts, done) - 1
     length = starts[cycle + 1] - starts[cycle]
-    return torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate / 2**cycle, total_steps=steps * length)
+    peaks = [config.learning_rate / 2**cycle * rate for rate in (1, config.bias_rate)][: len(optimiser.param_groups)]
+    triangle = {"anneal_strategy": "linear", "cycle_momentum": False, "pct_start": 0.25, "div_factor": 5}
+    shape: dict[str, Any] = triangle if config.schedule == "triangle" else {}
+    return torch.optim.lr_scheduler.OneCycleLR(optimiser, peaks, total_steps=steps * length, **shape)
+
+
+def _copy(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in module.state_dict().items()}
+
+
+def _look_ahead(trained: nn.Module, slow: dict[str, Tensor], share: float) -> None:
+    """Move the slow weights towards the fast ones, the less the larger the ``share`` of the training that is done.
+
+    References
+    ----------
+    M. Zhang et al., "Lookahead Optimizer", NeurIPS 2019; with the schedule of K. Jordan, arXiv 2404.00498.
+    """
+    kept = 0.95**LOOKAHEAD * share**3
+    for name, tensor in trained.state_dict().items():
+        if tensor.is_floating_point():
+            slow[name].lerp_(tensor, 1 - kept)
+            tensor.copy_(slow[name])
+        else:
+            slow[name].copy_(tensor)  # a count of batches
 
 
 def _loss(
@@ -316,9 +360,12 @@ def _loss(
 def _read_pixels(config: TrainingConfig, model: LayaClassifier, pixels: Tensor, preprocessing: Preprocessing) -> _Read:
     device = next(model.parameters()).device
 
-    def read(indices: Tensor, varied: bool) -> HeadOutput:
+    first = torch.rand(len(pixels), generator=torch.Generator().manual_seed(config.seed)) < 0.5
+
+    def read(indices: Tensor, epoch: int | None) -> HeadOutput:
         x = images.normalise(pixels[indices], preprocessing)
-        x = augment(x, config.augment) if varied else x
+        if epoch is not None:
+            x = augment(x, config.augment, first[indices] ^ bool(epoch % 2))
         return model.read(model.hidden_states(x.to(device)))
 
     return read
@@ -341,9 +388,9 @@ def _read_hidden(
 
     model.head.look_at([h.to(device) for h in split(views[0][fit.numpy()], model.backbone.widths)])
 
-    def read(indices: Tensor, varied: bool) -> HeadOutput:
+    def read(indices: Tensor, epoch: int | None) -> HeadOutput:
         rows = views[0][indices.numpy()]
-        if varied and len(views) > 1:
+        if epoch is not None and len(views) > 1:
             mirrored = torch.rand(len(indices)) < 0.5
             rows[mirrored.numpy()] = views[1][indices[mirrored].numpy()]
         return model.read([h.to(device) for h in split(rows, model.backbone.widths)])
@@ -351,11 +398,16 @@ def _read_hidden(
     return read
 
 
-def augment(x: Tensor, names: tuple[str, ...]) -> Tensor:
-    """Vary images (B, C, H, W), each by its own draw from torch's global generator; the shape stays."""
+def augment(x: Tensor, names: tuple[str, ...], turned: Tensor | None = None) -> Tensor:
+    """Vary images (B, C, H, W), each by its own draw from torch's global generator; the shape stays.
+
+    ``turned`` (B,) says which of them ``alternate`` mirrors, so that two epochs show both sides (arXiv 2404.00498).
+    """
     count, _, height, width = x.shape
     if "flip" in names:
         x = torch.where(torch.rand(count, 1, 1, 1) < 0.5, x.flip(-1), x)
+    if "alternate" in names and turned is not None:
+        x = torch.where(turned[:, None, None, None], x.flip(-1), x)
     if "shift" in names:
         padded = nn.functional.pad(x, (2, 2, 2, 2))
         rows = torch.randint(5, (count, 1)) + torch.arange(height)
@@ -380,7 +432,7 @@ def _accuracy(model: LayaClassifier, read: _Read, labels: Tensor, subset: Tensor
     right = 0
     with evaluating(model), torch.no_grad():
         for chunk in torch.split(subset, size):
-            right += int((read(chunk, False).logits.argmax(-1).cpu() == labels[chunk]).sum())
+            right += int((read(chunk, None).logits.argmax(-1).cpu() == labels[chunk]).sum())
     return right / len(subset)
 
 
@@ -409,9 +461,11 @@ def _store(
     schedule: torch.optim.lr_scheduler.LRScheduler,
     history: list[Epoch],
     best: dict[str, Tensor],
+    slow: dict[str, Tensor],
 ) -> None:
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
+    tensors |= {f"slow.{name}": tensor for name, tensor in slow.items()}
     state = optimiser.state_dict()
     tensors |= {
         f"optimiser.{i}.{name}": value for i, values in state["state"].items() for name, value in values.items()
@@ -431,7 +485,7 @@ def _restore(
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
     steps: int,
-) -> tuple[list[Epoch], dict[str, Tensor], torch.optim.lr_scheduler.OneCycleLR]:
+) -> tuple[list[Epoch], dict[str, Tensor], dict[str, Tensor], torch.optim.lr_scheduler.OneCycleLR]:
     with safe_open(file, "pt") as stored:
         words = stored.metadata()
         tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118  # not a mapping
@@ -451,5 +505,5 @@ def _restore(
     optimiser.load_state_dict({"state": state, "param_groups": json.loads(words["groups"])})
     schedule.load_state_dict(json.loads(words["schedule"]))
     device = next(model.parameters()).device
-    best = {name: tensor.to(device) for name, tensor in part("best.").items()}
-    return history, best, schedule
+    best, slow = ({k: tensor.to(device) for k, tensor in part(prefix).items()} for prefix in ("best.", "slow."))
+    return history, best, slow, schedule

@@ -25,6 +25,9 @@ from laya.training import (
     Epoch,
     TrainingConfig,
     _best,
+    _look_ahead,
+    _optimiser,
+    _schedule,
     _stopped,
     augment,
     class_weights,
@@ -59,8 +62,20 @@ def test_it_learns_what_can_be_learnt(head, tmp_path):
     assert result.history[-1].loss < result.history[0].loss
 
 
-def test_a_resumed_run_ends_as_an_unbroken_one(tmp_path):
-    recipe_ = config(augment=["shift"], label_smoothing=0.1)
+QUICK = {
+    "backbone": "cnn",
+    "backbone_options": {"channels": 1, "stages": [4, 6]},
+    "optimiser": "sgd",
+    "schedule": "triangle",
+    "bias_rate": 64.0,
+    "lookahead": True,
+    "augment": ["alternate", "shift"],
+}
+
+
+@pytest.mark.parametrize("settings", [{"augment": ["shift"], "label_smoothing": 0.1}, QUICK], ids=["plain", "quick"])
+def test_a_resumed_run_ends_as_an_unbroken_one(settings, tmp_path):
+    recipe_ = config(**settings)
     unbroken = train(recipe_, toy(), PLAIN, tmp_path / "unbroken")
     seen = 0
 
@@ -153,6 +168,90 @@ def test_early_stopping_ends_a_run_and_keeps_the_best_epoch(tmp_path):
         assert torch.equal(best - best.mean(), result.model.head.classifier.bias)
 
 
+def test_alternate_shows_every_image_from_both_sides_in_two_epochs(tmp_path, monkeypatch):
+    x = torch.rand(4, 1, 6, 6)
+    turned = torch.tensor([True, False, True, False])
+    for original, seen, mirrored in zip(x, augment(x, ("alternate",), turned), turned, strict=True):
+        assert torch.equal(seen, original.flip(-1) if mirrored else original)
+    sides: list[dict[bytes, bool]] = [{}]
+
+    def spy(x, names, turned):
+        sides[-1].update({image.numpy().tobytes(): bool(side) for image, side in zip(x, turned, strict=True)})
+        return augment(x, names, turned)
+
+    def step(what: str, done: int, total: int) -> None:
+        if done % (total // 4) == 0:
+            sides.append({})
+
+    monkeypatch.setattr(training, "augment", spy)
+    train(config(epochs=4, augment=["alternate"]), toy(), PLAIN, tmp_path / "state", on_progress=step)
+    first, second, third, fourth, _ = sides
+    assert len(first) == 108
+    assert 30 < sum(first.values()) < 78  # each begins by chance
+    assert first == third == {image: not side for image, side in second.items()}
+    assert second == fourth
+
+
+def test_quick_biases_move_by_so_many_times_the_rate_and_scales_stay():
+    """By hand: one step of Nesterov's from rest moves w by -rate (1 + momentum) (gradient + decay w)."""
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 1), torch.nn.BatchNorm2d(2))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.fill_(2.0)
+    recipe_ = config(optimiser="sgd", schedule="triangle", learning_rate=0.01, weight_decay=0.1, bias_rate=8.0)
+    optimiser = _optimiser(recipe_, model)
+    for parameter in model.parameters():
+        parameter.grad = torch.full_like(parameter, 3.0)
+    optimiser.step()
+    expected = [2 - 0.01 * 1.85 * (3 + 0.1 * 2)] * 2 + [2.0, 2 - 0.08 * 1.85 * (3 + 0.1 / 8 * 2)]
+    for parameter, value in zip(model.parameters(), expected, strict=True):  # weight, bias, scale, the norm's bias
+        assert parameter.flatten().tolist() == pytest.approx([value] * parameter.numel())
+
+
+def test_the_triangle_is_linear_at_a_steady_momentum():
+    """Of 40 steps the tenth has the peak; the first has a fifth of it, the 25th half of it, the last next to none."""
+    recipe_ = config(optimiser="sgd", schedule="triangle", learning_rate=0.5, epochs=8, bias_rate=64.0)
+    optimiser = _optimiser(recipe_, torch.nn.Sequential(torch.nn.Conv2d(1, 2, 1), torch.nn.BatchNorm2d(2)))
+    schedule = _schedule(recipe_, optimiser, 0, 5)
+    rates, momenta = [], set()
+    for _ in range(40):
+        rates.append([group["lr"] for group in optimiser.param_groups])
+        momenta |= {group["momentum"] for group in optimiser.param_groups}
+        optimiser.step()
+        if len(rates) < 40:
+            schedule.step()
+    assert momenta == {0.85}
+    plain = [rate for rate, _ in rates]
+    assert [plain[i] for i in (0, 9, 24, 39)] == pytest.approx([0.1, 0.5, 0.25, 0.0], abs=1e-4)
+    assert np.diff(plain, 2)[[*range(8), *range(9, 38)]] == pytest.approx(0, abs=1e-9)
+    assert [quick for _, quick in rates] == pytest.approx([64 * rate for rate in plain])
+
+
+def test_the_slow_weights_follow_ever_more_slowly_and_the_fast_ones_return_to_them():
+    """By hand, halfway: of the slow weights 0.95^5 / 8 = 0.0967 stay, so that 0 and 1 meet at 0.9033."""
+    model = torch.nn.BatchNorm1d(1)
+    slow = {name: torch.zeros_like(tensor) for name, tensor in model.state_dict().items()}
+    model.num_batches_tracked.fill_(7)
+    _look_ahead(model, slow, 0.5)
+    assert model.weight.item() == slow["weight"].item() == pytest.approx(0.90328, abs=1e-5)
+    assert slow["num_batches_tracked"].item() == 7
+    with torch.no_grad():
+        model.weight.fill_(2.0)
+    _look_ahead(model, slow, 1.0)
+    assert model.weight.item() == pytest.approx(0.77378 * 0.90328 + 0.22622 * 2, abs=1e-4)
+
+
+def test_lookahead_ends_on_the_slow_weights(tmp_path):
+    result = train(config(**QUICK), toy(), PLAIN, tmp_path / "state")
+    with safe_open(tmp_path / "state", "pt") as state:
+        tensors = {name: state.get_tensor(name) for name in state.keys()}  # noqa: SIM118  # not a mapping
+    for name in result.model.state_dict():
+        assert torch.equal(tensors[f"model.{name}"], tensors[f"slow.{name}"]), name
+    scales = [m.weight for m in result.model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    assert all(torch.equal(scale, torch.ones_like(scale)) for scale in scales)
+    assert len(scales) == 4
+
+
 def test_augmentation_flips_and_shifts_each_image_by_itself():
     torch.manual_seed(0)
     x = torch.rand(64, 1, 6, 6) + 1  # never 0, so that padding shows
@@ -185,6 +284,9 @@ def test_augmentation_flips_and_shifts_each_image_by_itself():
         ({"epochs": 0}, "at least 1"),
         ({"label_smoothing": 1}, "must lie in"),
         ({"augment": ["rotate"]}, "no augmentation called 'rotate'"),
+        ({"schedule": "square"}, "no schedule called 'square'"),
+        ({"bias_rate": 0.5}, "bias_rate must be a number from 1"),
+        ({"bias_rate": float("nan")}, "bias_rate must be a number from 1"),
         ({"augment": [1]}, "no augmentation called '1'"),
         ({"head": "mean"}, "no head called 'mean'"),
         ({"seed": -1}, "seed must be a whole number from 0"),
