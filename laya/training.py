@@ -296,14 +296,14 @@ def _partition(config: TrainingConfig, data: ImageSet, validation: ImageSet | No
 
 
 def _optimiser(config: TrainingConfig, trained: nn.Module) -> torch.optim.Optimizer:
-    rate, decay, share = config.learning_rate, config.weight_decay, config.bias_rate
-    norms = [module for module in trained.modules() if share > 1 and isinstance(module, nn.BatchNorm2d)]
+    rate, decay, times = config.learning_rate, config.weight_decay, config.bias_rate
+    norms = [module for module in trained.modules() if times > 1 and isinstance(module, nn.BatchNorm2d)]
     still, quick = {id(norm.weight) for norm in norms}, {id(norm.bias) for norm in norms}
     learning = [p for p in trained.parameters() if p.requires_grad and id(p) not in still]
     groups: list[dict[str, Any]] = [{"params": [p for p in learning if id(p) not in quick]}]
     if quick:
         biases = [p for p in learning if id(p) in quick]
-        groups.append({"params": biases, "lr": rate * share, "weight_decay": decay / share})  # shrinks like the rest
+        groups.append({"params": biases, "lr": rate * times, "weight_decay": decay / times})  # shrinks like the rest
     if config.optimiser == "sgd":
         momentum = {"cosine": 0.9, "triangle": 0.85}[config.schedule]  # cosine moves it between 0.95 and 0.85
         return torch.optim.SGD(groups, rate, momentum=momentum, nesterov=True, weight_decay=decay)
