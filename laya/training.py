@@ -27,7 +27,7 @@ from laya.images import Preprocessing
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
-AUGMENTATIONS = ("flip", "alternate", "shift")
+AUGMENTATIONS = ("flip", "alternate", "shift", "cutout")
 OPTIMISERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "triangle")
 LOOKAHEAD = 5  # steps between two steps of the slow weights (arXiv 2404.00498)
@@ -65,12 +65,14 @@ class TrainingConfig:
     auxiliary: float = 0.0  # weight of the mean loss of every layer's own vote W z_i + b, for heads with layer weights
     balance: bool = False  # weigh every class by one over its share of the training images
     augment: tuple[str, ...] = ()  # from AUGMENTATIONS: flip = mirror left-right by chance, alternate = mirror in
-    # every other epoch, beginning by chance, shift = up to 2 pixels each way
+    # every other epoch, beginning by chance, shift = up to ``shift`` pixels each way, cutout = grey out a square
+    shift: int = 2  # pixels
+    cutout: int = 12  # edge of the square, in pixels; its centre lies anywhere in the picture
     validation: float = 0.1  # share of the training images held back, stratified; unused where the data has a val part
     patience: int = 0  # epochs without a better validation accuracy before stopping; 0 never stops early
     seed: int = 0  # of the initial weights, the held-back images, the order, dropout and augmentation
     seeds: int = 1  # runs, with seed, seed + 1, ...; the one with the best validation accuracy is kept
-    mixed: bool = True  # on a GPU that has bfloat16, end-to-end passes use it where that is safe (torch.autocast)
+    mixed: bool = True  # end-to-end passes use bfloat16 where that is safe and quicker (torch.autocast)
 
     def __post_init__(self) -> None:
         if self.epochs < 1 or self.batch_size < 1 or not 0 < self.learning_rate < 1e3 or self.patience < 0:
@@ -81,6 +83,8 @@ class TrainingConfig:
             raise LayaError("restarts must be rising numbers of epochs, each above 0 and below epochs.")
         if not 0 <= self.auxiliary < 1e3:
             raise LayaError("auxiliary must be a number at or above 0.")
+        if not (0 <= self.shift <= 64 and 0 <= self.cutout <= 256):
+            raise LayaError("shift must be a whole number from 0 to 64 and cutout one from 0 to 256.")
         if self.optimiser not in OPTIMISERS:
             raise unknown("optimiser", self.optimiser, OPTIMISERS)
         if self.schedule not in SCHEDULES:
@@ -219,7 +223,7 @@ def train(
             loss = torch.zeros((), device=device)
             trained.train()
             for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
-                with precision(config, device):
+                with precision(config, model, device):
                     step = _loss(config, model, read(chunk, number), labels[chunk].to(device), weights)
                 optimiser.zero_grad()
                 step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
@@ -263,9 +267,18 @@ def make_backbone(config: TrainingConfig) -> Backbone:
     return backbone
 
 
-def precision(config: TrainingConfig, device: torch.device) -> torch.autocast:
-    """The precision of the passes in training: bfloat16 needs no scaling of the loss, and is off on a CPU."""
-    able = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+def precision(config: TrainingConfig, model: nn.Module, device: torch.device) -> torch.autocast:
+    """The precision of the passes in training: bfloat16, which needs no scaling of the loss, where it is quicker.
+
+    That is on a GPU that has it, and for a network with convolutions on a processor that has it: without the
+    instructions it is slower than single precision, and small matrices do not make up for the conversions.
+    """
+    if device.type == "cuda":
+        able = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # torch has it since 2.11
+        able = any(known.get(each) for each in ("avx512_bf16", "amx_bf16"))
+        able = able and any(isinstance(module, nn.Conv2d) for module in model.modules())
     return torch.autocast(device.type, torch.bfloat16, enabled=able and config.mixed and not config.frozen)
 
 
@@ -365,7 +378,7 @@ def _read_pixels(config: TrainingConfig, model: LayaClassifier, pixels: Tensor, 
     def read(indices: Tensor, epoch: int | None) -> HeadOutput:
         x = images.normalise(pixels[indices], preprocessing)
         if epoch is not None:
-            x = augment(x, config.augment, first[indices] ^ bool(epoch % 2))
+            x = augment(x, config.augment, first[indices] ^ bool(epoch % 2), shift=config.shift, cutout=config.cutout)
         return model.read(model.hidden_states(x.to(device)))
 
     return read
@@ -398,10 +411,17 @@ def _read_hidden(
     return read
 
 
-def augment(x: Tensor, names: tuple[str, ...], turned: Tensor | None = None) -> Tensor:
+def augment(
+    x: Tensor, names: tuple[str, ...], turned: Tensor | None = None, *, shift: int = 2, cutout: int = 12
+) -> Tensor:
     """Vary images (B, C, H, W), each by its own draw from torch's global generator; the shape stays.
 
-    ``turned`` (B,) says which of them ``alternate`` mirrors, so that two epochs show both sides (arXiv 2404.00498).
+    Parameters
+    ----------
+    names : from AUGMENTATIONS.
+    turned : (B,) which of them ``alternate`` mirrors, so that two epochs show both sides (arXiv 2404.00498).
+    shift : pixels each way, at most; what comes in at the border is 0.
+    cutout : edge in pixels of the square that becomes 0 (arXiv 1708.04552); at the border a part of it lies outside.
     """
     count, _, height, width = x.shape
     if "flip" in names:
@@ -409,11 +429,17 @@ def augment(x: Tensor, names: tuple[str, ...], turned: Tensor | None = None) -> 
     if "alternate" in names and turned is not None:
         x = torch.where(turned[:, None, None, None], x.flip(-1), x)
     if "shift" in names:
-        padded = nn.functional.pad(x, (2, 2, 2, 2))
-        rows = torch.randint(5, (count, 1)) + torch.arange(height)
-        columns = torch.randint(5, (count, 1)) + torch.arange(width)
+        padded = nn.functional.pad(x, (shift,) * 4)
+        rows = torch.randint(2 * shift + 1, (count, 1)) + torch.arange(height)
+        columns = torch.randint(2 * shift + 1, (count, 1)) + torch.arange(width)
         image = torch.arange(count)[:, None, None]
         x = padded.permute(0, 2, 3, 1)[image, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    if "cutout" in names:
+        rows, columns = (  # how far into the square each row and column lies
+            torch.arange(size) - torch.randint(size, (count, 1)) + cutout // 2 for size in (height, width)
+        )
+        rows, columns = ((each >= 0) & (each < cutout) for each in (rows, columns))
+        x = x.masked_fill((rows[:, :, None] & columns[:, None, :]).unsqueeze(1), 0)
     return x
 
 

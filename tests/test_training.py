@@ -175,9 +175,9 @@ def test_alternate_shows_every_image_from_both_sides_in_two_epochs(tmp_path, mon
         assert torch.equal(seen, original.flip(-1) if mirrored else original)
     sides: list[dict[bytes, bool]] = [{}]
 
-    def spy(x, names, turned):
+    def spy(x, names, turned, **sizes):
         sides[-1].update({image.numpy().tobytes(): bool(side) for image, side in zip(x, turned, strict=True)})
-        return augment(x, names, turned)
+        return augment(x, names, turned, **sizes)
 
     def step(what: str, done: int, total: int) -> None:
         if done % (total // 4) == 0:
@@ -260,19 +260,42 @@ def test_augmentation_flips_and_shifts_each_image_by_itself():
     mirrored = [torch.equal(a.flip(-1), b) for a, b in zip(x, flipped, strict=True)]
     assert all(a != b for a, b in zip(kept, mirrored, strict=True))
     assert 15 < sum(kept) < 49
-    seen = set()
-    for original, shifted in zip(x, augment(x, ("shift",)), strict=True):
-        matches = []
-        for down in range(-2, 3):
-            for right in range(-2, 3):
-                expected = torch.zeros(1, 10, 10)
-                expected[:, 2 + down : 8 + down, 2 + right : 8 + right] = original
-                if torch.equal(expected[:, 2:8, 2:8], shifted):
-                    matches.append((down, right))
-        assert len(matches) == 1
-        seen.add(matches[0])
-    assert len(seen) > 15
+    for most, places in ((1, 9), (2, 25)):
+        seen = set()
+        for original, shifted in zip(x, augment(x, ("shift",), shift=most), strict=True):
+            matches = []
+            for down in range(-3, 4):
+                for right in range(-3, 4):
+                    expected = torch.zeros(1, 12, 12)
+                    expected[:, 3 + down : 9 + down, 3 + right : 9 + right] = original
+                    if torch.equal(expected[:, 3:9, 3:9], shifted):
+                        matches.append((down, right))
+            assert len(matches) == 1
+            assert max(map(abs, matches[0])) <= most
+            seen.add(matches[0])
+        assert 0.6 * places < len(seen) <= places
     assert torch.equal(augment(x, ()), x)
+
+
+@pytest.mark.parametrize("edge", [0, 3, 4])
+def test_cutout_blanks_one_square_of_each_image_somewhere(edge):
+    torch.manual_seed(0)
+    x = torch.rand(500, 2, 6, 8) + 1  # never 0
+    seen = set()
+    for original, cut in zip(x, augment(x, ("cutout",), cutout=edge), strict=True):
+        blank = cut[0] == 0
+        assert torch.equal(cut, original.masked_fill(blank, 0))  # in both channels, and nowhere else
+        matches = []
+        for row in range(6):  # the centre, or the pixel after it
+            for column in range(8):
+                expected = torch.zeros(6, 8, dtype=torch.bool)
+                top, left = row - edge // 2, column - edge // 2
+                expected[max(top, 0) : top + edge, max(left, 0) : left + edge] = True
+                if torch.equal(expected, blank):
+                    matches.append((row, column))
+        assert len(matches) == (1 if edge else 48)
+        seen.add(matches[0])
+    assert len(seen) == (48 if edge else 1)  # any place, the corners too
 
 
 @pytest.mark.parametrize(
@@ -288,6 +311,9 @@ def test_augmentation_flips_and_shifts_each_image_by_itself():
         ({"bias_rate": 0.5}, "bias_rate must be a number from 1"),
         ({"bias_rate": float("nan")}, "bias_rate must be a number from 1"),
         ({"augment": [1]}, "no augmentation called '1'"),
+        ({"shift": -1}, "shift must be a whole number from 0"),
+        ({"shift": 1.5}, "'shift' cannot be 1.5"),
+        ({"cutout": -1}, "cutout one from 0"),
         ({"head": "mean"}, "no head called 'mean'"),
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"learning_rate": math.nan}, "learning_rate above 0"),
@@ -407,17 +433,24 @@ def test_of_several_seeds_the_best_is_kept_and_a_killed_row_of_them_goes_on(pict
     assert not list((tmp_path / "model").glob("training-state*"))
 
 
-def test_a_gpu_trains_in_bfloat16_where_it_can_and_a_processor_never(monkeypatch):
+def test_training_is_in_bfloat16_where_that_is_quicker(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: True)
     monkeypatch.setattr(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
-    gpu, cpu = torch.device("cuda"), torch.device("cpu")
-    assert precision(config(), gpu)._enabled
-    assert precision(config(), gpu).fast_dtype == torch.bfloat16
-    assert not precision(config(mixed=False), gpu)._enabled
-    assert not precision(config(frozen=True), gpu)._enabled
-    assert not precision(config(), cpu)._enabled
+    gpu, cpu, model = torch.device("cuda"), torch.device("cpu"), torch.nn.Linear(1, 1)
+    assert precision(config(), model, gpu)._enabled
+    assert precision(config(), model, gpu).fast_dtype == torch.bfloat16
+    assert not precision(config(mixed=False), model, gpu)._enabled
+    assert not precision(config(frozen=True), model, gpu)._enabled
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: False)
-    assert not precision(config(), gpu)._enabled
+    assert not precision(config(), model, gpu)._enabled
+
+    convolutions = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 1))
+    for instructions, able in (({"avx512_bf16": True}, True), ({"amx_bf16": True}, True), ({"avx2": True}, False)):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda found=instructions: found, raising=False)
+        assert precision(config(), convolutions, cpu)._enabled is able
+        assert not precision(config(mixed=False), convolutions, cpu)._enabled
+        assert not precision(config(frozen=True), convolutions, cpu)._enabled
+        assert not precision(config(), model, cpu)._enabled
 
 
 def test_nothing_to_resume_is_said(tmp_path):
