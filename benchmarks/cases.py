@@ -1,5 +1,6 @@
 """The arithmetic: ratios of two sides on the same model, images and machine, and the growth with depth and classes."""
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -23,6 +24,7 @@ from laya.explanation import explain_trace
 from laya.heads import build_head
 from laya.images import Preprocessing
 from laya.model import LayaClassifier, Trace
+from laya.training import TrainingConfig, precision
 
 CLASSES = 21  # of the synthetic model
 STEPS = 50  # of Integrated Gradients, ours and the peers'
@@ -148,6 +150,22 @@ def ratios(checkpoint: Checkpoint, quick: bool) -> Iterator[Row]:
     )
     if deep:
         yield head_training(checkpoint, 3 if quick else 10)
+    elif precision(TrainingConfig(""), model, checkpoint.device)._enabled:
+        yield mixed_training(checkpoint, 1 if quick else 5)
+
+
+def mixed_training(checkpoint: Checkpoint, repeats: int) -> Row:
+    """Forward and backward pass of 512 pictures through the whole network, as it trains and in single precision."""
+    model = copy.deepcopy(checkpoint.model).requires_grad_(True).train()
+    x = pictures(checkpoint, 512)
+
+    def step(mixed: bool) -> None:
+        with precision(TrainingConfig("", mixed=mixed), model, checkpoint.device):
+            logits = model(x)
+        logits.sum().backward()  # type: ignore[no-untyped-call]
+
+    what = "a step of end-to-end training in bfloat16 / in single precision"
+    return compare(what, checkpoint.name, lambda: step(True), lambda: step(False), repeats=repeats, target=None)
 
 
 def head_training(checkpoint: Checkpoint, repeats: int) -> Row:
