@@ -404,6 +404,8 @@ def is_shared(file: Path) -> bool:
 def read_backbone_weights(file: Path, expected: "dict[str, torch.Tensor]") -> "tuple[dict[str, torch.Tensor], str]":
     """A backbone's weights from a safetensors file, in the number type of ``expected``, with the file's SHA-256.
 
+    The file of a whole model gives its backbone's.
+
     Raises
     ------
     LayaError
@@ -416,6 +418,10 @@ def read_backbone_weights(file: Path, expected: "dict[str, torch.Tensor]") -> "t
             f"The file of backbone weights {file.name!r} cannot be read: {error.strerror or 'unknown reason'}."
         ) from error
     tensors = _parse(data, file.name)
+    first = next(iter(expected))
+    whole = (name for name in tensors if name.startswith("backbone.") and name.endswith(f".{first}"))
+    prefix = next(whole, first).removesuffix(first)
+    tensors = {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
     tensors = {
         name: tensor.to(expected[name].dtype) if name in expected and tensor.is_floating_point() else tensor
         for name, tensor in tensors.items()

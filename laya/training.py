@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
+from torchvision.transforms import v2
 
 from laya import images
 from laya.backbones import Backbone, build_backbone
@@ -27,7 +28,7 @@ from laya.images import Preprocessing
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
-AUGMENTATIONS = ("flip", "alternate", "shift", "cutout")
+AUGMENTATIONS = ("flip", "alternate", "shift", "cutout", "cutmix")
 OPTIMISERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "triangle")
 LOOKAHEAD = 5  # steps between two steps of the slow weights (arXiv 2404.00498)
@@ -48,7 +49,8 @@ class TrainingConfig:
     backbone: str = "mlp"  # a name from laya.backbones.BACKBONES, or timm:NAME
     backbone_options: dict[str, Any] = field(default_factory=dict)  # its constructor's arguments
     pretrained: bool = True  # begin with the weights that timm's hub has for the backbone, unless weights names a file
-    weights: str = ""  # a safetensors file of the backbone's weights, or the name of one in checkpoints/backbones
+    weights: str = ""  # a safetensors file of the backbone's weights or of a model's that has the same backbone, or the
+    # name of one in checkpoints/backbones
     frozen: bool = False  # leave the backbone as it is and train the head on its hidden states, computed once
     head: str = "laya"  # a name from laya.heads.HEADS
     head_options: dict[str, Any] = field(default_factory=dict)  # its constructor's arguments
@@ -65,7 +67,8 @@ class TrainingConfig:
     auxiliary: float = 0.0  # weight of the mean loss of every layer's own vote W z_i + b, for heads with layer weights
     balance: bool = False  # weigh every class by one over its share of the training images
     augment: tuple[str, ...] = ()  # from AUGMENTATIONS: flip = mirror left-right by chance, alternate = mirror in
-    # every other epoch, beginning by chance, shift = up to ``shift`` pixels each way, cutout = grey out a square
+    # every other epoch, beginning by chance, shift = up to ``shift`` pixels each way, cutout = grey out a square,
+    # cutmix = in every other step, by chance, a part of every image comes with its label's share from another image
     shift: int = 2  # pixels
     cutout: int = 12  # edge of the square, in pixels; its centre lies anywhere in the picture
     validation: float = 0.1  # share of the training images held back, stratified; unused where the data has a val part
@@ -144,8 +147,9 @@ class TrainingResult:
     held: np.ndarray  # indices of the images that were held back
 
 
-# A batch's head output from the images' indices (b,); with an epoch's number the images are varied as in that epoch.
-_Read = Callable[[Tensor, int | None], HeadOutput]
+# A batch's head output and labels, (b,) or shares (b, K), from the images' indices (b,); with an epoch's number the
+# images are varied as in that epoch.
+_Read = Callable[[Tensor, int | None], tuple[HeadOutput, Tensor]]
 
 
 @within_memory()
@@ -189,14 +193,14 @@ def train(
     read: _Read
     if config.frozen:
         backbone.requires_grad_(False)
-        read = _read_hidden(config, model, everything, preprocessing, fit, on_progress)
+        read = _read_hidden(config, model, everything, labels, preprocessing, fit, on_progress)
     else:
         pixels = _pixels(everything, preprocessing)
         with torch.random.fork_rng(enabled=True):
             torch.manual_seed(config.seed)
             some = fit[torch.randperm(len(fit))[:LOOK]]
             backbone.look_at(images.normalise(pixels[some], preprocessing).to(device))
-        read = _read_pixels(config, model, pixels, preprocessing)
+        read = _read_pixels(config, model, pixels, labels, preprocessing)
 
     weights = class_weights(labels[fit], len(data.classes)).to(device) if config.balance else None
     trained: nn.Module = head if config.frozen else model
@@ -224,7 +228,7 @@ def train(
             trained.train()
             for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
                 with precision(config, model, device):
-                    step = _loss(config, model, read(chunk, number), labels[chunk].to(device), weights)
+                    step = _loss(config, model, *read(chunk, number), weights)
                 optimiser.zero_grad()
                 step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 optimiser.step()
@@ -236,7 +240,7 @@ def train(
                 on_progress(_standing(number, config.epochs, history), passed, steps * config.epochs)
         if config.lookahead and number == config.epochs:
             trained.load_state_dict(slow)
-        accuracy = _accuracy(model, read, labels, held, config.batch_size)
+        accuracy = _accuracy(model, read, held, config.batch_size)
         if not loss.isfinite():
             raise LayaError("The loss is no longer a number; train with a smaller learning_rate.")
         history.append(Epoch(number, float(loss) / len(fit), accuracy, time.perf_counter() - begin))
@@ -364,22 +368,26 @@ def _loss(
     loss = nn.functional.cross_entropy(output.logits, labels, weights, label_smoothing=smoothing)
     if config.auxiliary:
         votes = model.head.votes(output) + model.head.bias  # (B, L, K)
-        each = labels.unsqueeze(1).expand(votes.shape[:2])
-        own = nn.functional.cross_entropy(votes.flatten(0, 1), each.flatten(), weights, label_smoothing=smoothing)
+        each = labels.repeat_interleave(votes.shape[1], dim=0)
+        own = nn.functional.cross_entropy(votes.flatten(0, 1), each, weights, label_smoothing=smoothing)
         loss = loss + config.auxiliary * own
     return loss
 
 
-def _read_pixels(config: TrainingConfig, model: LayaClassifier, pixels: Tensor, preprocessing: Preprocessing) -> _Read:
+def _read_pixels(
+    config: TrainingConfig, model: LayaClassifier, pixels: Tensor, labels: Tensor, preprocessing: Preprocessing
+) -> _Read:
     device = next(model.parameters()).device
-
+    mix = v2.CutMix(num_classes=model.head.classes)
     first = torch.rand(len(pixels), generator=torch.Generator().manual_seed(config.seed)) < 0.5
 
-    def read(indices: Tensor, epoch: int | None) -> HeadOutput:
-        x = images.normalise(pixels[indices], preprocessing)
+    def read(indices: Tensor, epoch: int | None) -> tuple[HeadOutput, Tensor]:
+        x, target = images.normalise(pixels[indices], preprocessing), labels[indices]
         if epoch is not None:
             x = augment(x, config.augment, first[indices] ^ bool(epoch % 2), shift=config.shift, cutout=config.cutout)
-        return model.read(model.hidden_states(x.to(device)))
+            if "cutmix" in config.augment and torch.rand(()) < 0.5:
+                x, target = mix(x, target)
+        return model.read(model.hidden_states(x.to(device))), target.to(device)
 
     return read
 
@@ -388,6 +396,7 @@ def _read_hidden(
     config: TrainingConfig,
     model: LayaClassifier,
     data: ImageSet,
+    labels: Tensor,
     preprocessing: Preprocessing,
     fit: Tensor,
     on_progress: OnProgress,
@@ -401,12 +410,12 @@ def _read_hidden(
 
     model.head.look_at([h.to(device) for h in split(views[0][fit.numpy()], model.backbone.widths)])
 
-    def read(indices: Tensor, epoch: int | None) -> HeadOutput:
+    def read(indices: Tensor, epoch: int | None) -> tuple[HeadOutput, Tensor]:
         rows = views[0][indices.numpy()]
         if epoch is not None and len(views) > 1:
             mirrored = torch.rand(len(indices)) < 0.5
             rows[mirrored.numpy()] = views[1][indices[mirrored].numpy()]
-        return model.read([h.to(device) for h in split(rows, model.backbone.widths)])
+        return model.read([h.to(device) for h in split(rows, model.backbone.widths)]), labels[indices].to(device)
 
     return read
 
@@ -454,11 +463,12 @@ def _pixels(data: ImageSet, preprocessing: Preprocessing) -> Tensor:
     return images.to_pixels(prepared, preprocessing)
 
 
-def _accuracy(model: LayaClassifier, read: _Read, labels: Tensor, subset: Tensor, size: int) -> float:
+def _accuracy(model: LayaClassifier, read: _Read, subset: Tensor, size: int) -> float:
     right = 0
     with evaluating(model), torch.no_grad():
         for chunk in torch.split(subset, size):
-            right += int((read(chunk, None).logits.argmax(-1).cpu() == labels[chunk]).sum())
+            output, labels = read(chunk, None)
+            right += int((output.logits.argmax(-1) == labels).sum())
     return right / len(subset)
 
 

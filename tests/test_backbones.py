@@ -51,6 +51,31 @@ def test_the_stem_is_not_trained():
     assert [name for name, p in CNN().named_parameters() if not p.requires_grad] == ["blocks.0.0.weight"]
 
 
+def test_a_mirroring_cnn_sees_a_picture_and_its_mirror_image_alike():
+    torch.manual_seed(0)
+    plain, backbone = CNN(stages=(5, 6)).eval(), CNN(stages=(5, 6), mirror=True).eval()
+    backbone.load_state_dict(plain.state_dict())
+    x = torch.rand(2, 3, 32, 32)
+    seen = []
+    for block in backbone.layer_modules:
+        block.register_forward_hook(lambda module, given, output: seen.append(output))
+    with torch.no_grad():
+        left, right, both, turned = plain(x), plain(x.flip(-1)), backbone(x), backbone(x.flip(-1))
+    for i, activation in enumerate(both):
+        assert torch.equal(activation, seen[i])
+        mean = (left[i] + right[i].flip(-1)) / 2
+        torch.testing.assert_close(backbone.places(activation, (32, 32)), mean)
+        torch.testing.assert_close(backbone.pool(activation), mean.mean((2, 3)))
+        torch.testing.assert_close(backbone.places(turned[i], (32, 32)), mean.flip(-1))
+        torch.testing.assert_close(backbone.pool(turned[i]), mean.mean((2, 3)))
+    backbone.train()
+    assert [activation.shape[1] for activation in backbone(x)] == list(backbone.widths)  # one side alone
+    assert build_backbone("cnn", backbone.options).mirror
+    assert not build_backbone("cnn", plain.options).mirror
+    with pytest.raises(LayaError, match="mirror must be true or false"):
+        CNN(mirror="no")
+
+
 @pytest.mark.parametrize("tokens", ["class+patches", "patches", "class"])
 def test_a_transformers_blocks_are_those_that_hooks_see(tokens):
     backbone = Timm(TINY, tokens).eval()
@@ -119,6 +144,25 @@ def test_missing_weights_are_named_with_the_way_out(monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(LayaError, match=r"weights of 'vit_tiny_patch16_224' .* --weights.* --no-pretrained"):
         Timm("vit_tiny_patch16_224", pretrained=True)
+
+
+@pytest.mark.parametrize("backbone", [lambda: CNN(stages=(4,)), lambda: Timm(TINY)], ids=["cnn", "timm"])
+def test_a_whole_models_file_gives_its_backbones_weights(backbone, tmp_path):
+    from safetensors.torch import save_file
+
+    torch.manual_seed(0)
+    trained, other = backbone(), backbone()
+    model = LayaClassifier(trained, build_head("laya", trained.widths, 3, {"dim": 5}))
+    file = tmp_path / "model.safetensors"
+    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    save_file(tensors, file)
+    read, _ = checkpoints.read_backbone_weights(file, other.weights_module.state_dict())
+    other.weights_module.load_state_dict(read)
+    for name, tensor in trained.state_dict().items():
+        assert torch.equal(other.state_dict()[name], tensor), name
+    save_file({name: each for name, each in tensors.items() if name.startswith("head.")}, file)
+    with pytest.raises(LayaError, match=r"'model\.safetensors'"):
+        checkpoints.read_backbone_weights(file, other.weights_module.state_dict())
 
 
 def test_a_checkpoint_shares_a_file_of_backbone_weights(tmp_path, monkeypatch):

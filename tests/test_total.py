@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 import torch
 from captum.attr import IntegratedGradients, LayerGradCam, LayerIntegratedGradients
@@ -23,9 +24,10 @@ def hooks(model: torch.nn.Module) -> int:
     return sum(len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) for m in model.modules())
 
 
-def test_the_layers_are_those_of_captum_called_directly():
+@pytest.mark.parametrize("mirror", [False, True])
+def test_the_layers_are_those_of_captum_called_directly(mirror):
     torch.manual_seed(0)
-    model, x = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 16, 16)
+    model, x = model_of(CNN(stages=(5, 6), mirror=mirror)), torch.rand(1, 3, 16, 16)
     result = total_effects(model, x, 2, steps=12)
     for i, block in enumerate(model.backbone.blocks):
         values = LayerIntegratedGradients(model, block).attribute(x, target=2, n_steps=12).detach()
@@ -36,6 +38,15 @@ def test_the_layers_are_those_of_captum_called_directly():
     pixels = IntegratedGradients(model).attribute(x, target=2, n_steps=12)[0].sum(0)
     torch.testing.assert_close(torch.tensor(result.pixels).float(), pixels.float(), atol=1e-5, rtol=1e-4)
     assert hooks(model) == 0
+
+
+def test_a_picture_and_its_mirror_image_have_the_same_effects_where_the_network_looks_at_both():
+    torch.manual_seed(0)
+    model, x = model_of(CNN(stages=(5, 6), mirror=True)), torch.rand(1, 3, 16, 16)
+    one, other = (total_effects(model, each, 1, steps=4) for each in (x, x.flip(-1)))
+    assert one.integrated_gradients == pytest.approx(other.integrated_gradients, abs=1e-5)
+    for ours, theirs in zip((*one.maps, one.pixels), (*other.maps, other.pixels), strict=True):
+        np.testing.assert_allclose(ours, theirs[:, ::-1], atol=1e-6)
 
 
 def test_integrated_gradients_complete():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from laya.model import LayaClassifier, Trace
+from laya.model import LayaClassifier, Trace, evaluating
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def contribution_maps(
     target : class indices (B,).
     size : height and width of the pictures that went in, in pixels.
     """
-    with torch.no_grad():
+    with evaluating(model), torch.no_grad():
         terms = model.head.terms(trace.head)
         own = terms.gather(-1, target.view(-1, 1, 1).expand(-1, terms.shape[1], 1)).squeeze(-1)
         slopes = model.head.slopes(trace.head, trace.hidden, target)

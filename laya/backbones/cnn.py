@@ -12,6 +12,27 @@ from laya.images import Preprocessing
 PATCH = 2  # edge of the patches that the stem whitens, in pixels
 
 
+class Block(nn.Sequential):
+    """A part of the network that also runs on both sides of a picture at once: (B, 2C, H, W), the second the mirror's.
+
+    Both sides lie as the picture lies: what belongs to the mirror image is turned back.
+    """
+
+    def __init__(self, channels: int, *modules: nn.Module) -> None:
+        super().__init__(*modules)
+        self.channels = channels
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Feature maps (B, C, H, W) or (B, 2C, H, W) to as many of them."""
+        if x.shape[1] == self.channels:
+            one: Tensor = super().forward(x)
+            return one
+        plain, mirrored = x.chunk(2, dim=1)
+        both = torch.cat([plain, mirrored.flip(-1)]).contiguous(memory_format=torch.channels_last)
+        plain, mirrored = super().forward(both).chunk(2)
+        return torch.cat([plain, mirrored.flip(-1)], dim=1)
+
+
 class CNN(Backbone):
     """A whitening stem and stages of two 3x3 convolutions; every stage halves the picture.
 
@@ -22,6 +43,8 @@ class CNN(Backbone):
     ----------
     channels : of the pictures.
     stages : number of channels of each stage, shallow to deep.
+    mirror : in evaluation mode, look at the picture's mirror image as well. An activation is then (B, 2 C_i, H_i, W_i)
+        and a hidden state the mean of both sides, so that a picture and its mirror image have the same.
 
     Raises
     ------
@@ -37,14 +60,16 @@ class CNN(Backbone):
 
     name = "cnn"
 
-    def __init__(self, channels: int = 3, stages: Sequence[int] = (48, 160, 192)) -> None:
+    def __init__(self, channels: int = 3, stages: Sequence[int] = (48, 160, 192), mirror: bool = False) -> None:
         super().__init__()
         if not 1 <= len(stages) <= 8:
             raise LayaError("A CNN needs 1 to 8 stages.")
         for size in (channels, *stages):
             check_width(size, "a CNN's size")
-        self.options = {"channels": channels, "stages": list(stages)}
-        self.channels = channels
+        if not isinstance(mirror, bool):
+            raise LayaError("A CNN's mirror must be true or false.")
+        self.options = {"channels": channels, "stages": list(stages)} | ({"mirror": True} if mirror else {})
+        self.channels, self.mirror = channels, mirror
         stem = 2 * channels * PATCH**2
         self.widths = (stem, *stages)
         self.layers = (
@@ -52,13 +77,14 @@ class CNN(Backbone):
             *(f"stage {i}, {width} channels" for i, width in enumerate(stages, start=1)),
         )
         whitening = nn.Conv2d(channels, stem, PATCH, bias=False).requires_grad_(False)
-        self.blocks = nn.ModuleList([nn.Sequential(whitening, nn.ReLU())])
+        self.blocks = nn.ModuleList([Block(channels, whitening, nn.ReLU())])
         for fan_in, width in zip(self.widths[:-1], stages, strict=True):
             convolutions = [nn.Conv2d(size, width, 3, padding=1, bias=False) for size in (fan_in, width)]
             for convolution in convolutions:
                 nn.init.dirac_(convolution.weight[: convolution.in_channels])
             self.blocks.append(
-                nn.Sequential(
+                Block(
+                    fan_in,
                     *(convolutions[0], nn.MaxPool2d(2), nn.BatchNorm2d(width), nn.ReLU()),
                     *(convolutions[1], nn.BatchNorm2d(width), nn.ReLU()),
                 )
@@ -90,10 +116,24 @@ class CNN(Backbone):
             self.blocks[0][0].weight.copy_(torch.cat([filters, -filters]))  # type: ignore[index]
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Images (B, C, H, W) to 1 + len(stages) feature maps, the i-th with widths[i] channels."""
-        hidden = x.contiguous(memory_format=torch.channels_last)
+        """Images (B, C, H, W) to 1 + len(stages) feature maps, the i-th with widths[i] channels, or twice as many."""
+        hidden = torch.cat([x, x], dim=1) if self._both else x
+        hidden = hidden.contiguous(memory_format=torch.channels_last)
         activations = []
         for block in self.blocks:
             hidden = block(hidden)
             activations.append(hidden)
         return tuple(activations)
+
+    def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:  # noqa: ARG002
+        """What every place of the picture holds: (B, d, H_i, W_i), the mean of both sides where there are two."""
+        return activation.unflatten(1, (2, -1)).mean(1) if self._both else activation
+
+    def pool(self, activation: Tensor) -> Tensor:
+        """A feature map to its hidden state h_i (B, d_i): its mean over the places, and over both sides."""
+        pooled = activation.mean(dim=(2, 3))
+        return pooled.unflatten(1, (2, -1)).mean(1) if self._both else pooled
+
+    @property
+    def _both(self) -> bool:
+        return self.mirror and not self.training
