@@ -14,7 +14,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as serialise
 from sklearn.model_selection import train_test_split
 from torch import Tensor, nn
-from torchvision.transforms import v2
 
 from laya import images
 from laya.backbones import Backbone, build_backbone
@@ -28,7 +27,7 @@ from laya.images import Preprocessing
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 
-AUGMENTATIONS = ("flip", "alternate", "shift", "cutout", "cutmix")
+AUGMENTATIONS = ("flip", "alternate", "shift", "cutout")
 OPTIMISERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "triangle")
 LOOKAHEAD = 5  # steps between two steps of the slow weights (arXiv 2404.00498)
@@ -67,8 +66,7 @@ class TrainingConfig:
     auxiliary: float = 0.0  # weight of the mean loss of every layer's own vote W z_i + b, for heads with layer weights
     balance: bool = False  # weigh every class by one over its share of the training images
     augment: tuple[str, ...] = ()  # from AUGMENTATIONS: flip = mirror left-right by chance, alternate = mirror in
-    # every other epoch, beginning by chance, shift = up to ``shift`` pixels each way, cutout = grey out a square,
-    # cutmix = in every other step, by chance, a part of every image comes with its label's share from another image
+    # every other epoch, beginning by chance, shift = up to ``shift`` pixels each way, cutout = grey out a square
     shift: int = 2  # pixels
     cutout: int = 12  # edge of the square, in pixels; its centre lies anywhere in the picture
     validation: float = 0.1  # share of the training images held back, stratified; unused where the data has a val part
@@ -147,9 +145,8 @@ class TrainingResult:
     held: np.ndarray  # indices of the images that were held back
 
 
-# A batch's head output and labels, (b,) or shares (b, K), from the images' indices (b,); with an epoch's number the
-# images are varied as in that epoch.
-_Read = Callable[[Tensor, int | None], tuple[HeadOutput, Tensor]]
+# A batch's head output from the images' indices (b,); with an epoch's number the images are varied as in that epoch.
+_Read = Callable[[Tensor, int | None], HeadOutput]
 
 
 @within_memory()
@@ -193,14 +190,14 @@ def train(
     read: _Read
     if config.frozen:
         backbone.requires_grad_(False)
-        read = _read_hidden(config, model, everything, labels, preprocessing, fit, on_progress)
+        read = _read_hidden(config, model, everything, preprocessing, fit, on_progress)
     else:
         pixels = _pixels(everything, preprocessing)
         with torch.random.fork_rng(enabled=True):
             torch.manual_seed(config.seed)
             some = fit[torch.randperm(len(fit))[:LOOK]]
             backbone.look_at(images.normalise(pixels[some], preprocessing).to(device))
-        read = _read_pixels(config, model, pixels, labels, preprocessing)
+        read = _read_pixels(config, model, pixels, preprocessing)
 
     weights = class_weights(labels[fit], len(data.classes)).to(device) if config.balance else None
     trained: nn.Module = head if config.frozen else model
@@ -228,7 +225,7 @@ def train(
             trained.train()
             for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
                 with precision(config, model, device):
-                    step = _loss(config, model, *read(chunk, number), weights)
+                    step = _loss(config, model, read(chunk, number), labels[chunk].to(device), weights)
                 optimiser.zero_grad()
                 step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
                 optimiser.step()
@@ -240,7 +237,7 @@ def train(
                 on_progress(_standing(number, config.epochs, history), passed, steps * config.epochs)
         if config.lookahead and number == config.epochs:
             trained.load_state_dict(slow)
-        accuracy = _accuracy(model, read, held, config.batch_size)
+        accuracy = _accuracy(model, read, labels, held, config.batch_size)
         if not loss.isfinite():
             raise LayaError("The loss is no longer a number; train with a smaller learning_rate.")
         history.append(Epoch(number, float(loss) / len(fit), accuracy, time.perf_counter() - begin))
@@ -368,26 +365,22 @@ def _loss(
     loss = nn.functional.cross_entropy(output.logits, labels, weights, label_smoothing=smoothing)
     if config.auxiliary:
         votes = model.head.votes(output) + model.head.bias  # (B, L, K)
-        each = labels.repeat_interleave(votes.shape[1], dim=0)
-        own = nn.functional.cross_entropy(votes.flatten(0, 1), each, weights, label_smoothing=smoothing)
+        each = labels.unsqueeze(1).expand(votes.shape[:2])
+        own = nn.functional.cross_entropy(votes.flatten(0, 1), each.flatten(), weights, label_smoothing=smoothing)
         loss = loss + config.auxiliary * own
     return loss
 
 
-def _read_pixels(
-    config: TrainingConfig, model: LayaClassifier, pixels: Tensor, labels: Tensor, preprocessing: Preprocessing
-) -> _Read:
+def _read_pixels(config: TrainingConfig, model: LayaClassifier, pixels: Tensor, preprocessing: Preprocessing) -> _Read:
     device = next(model.parameters()).device
-    mix = v2.CutMix(num_classes=model.head.classes)
+
     first = torch.rand(len(pixels), generator=torch.Generator().manual_seed(config.seed)) < 0.5
 
-    def read(indices: Tensor, epoch: int | None) -> tuple[HeadOutput, Tensor]:
-        x, target = images.normalise(pixels[indices], preprocessing), labels[indices]
+    def read(indices: Tensor, epoch: int | None) -> HeadOutput:
+        x = images.normalise(pixels[indices], preprocessing)
         if epoch is not None:
             x = augment(x, config.augment, first[indices] ^ bool(epoch % 2), shift=config.shift, cutout=config.cutout)
-            if "cutmix" in config.augment and torch.rand(()) < 0.5:
-                x, target = mix(x, target)
-        return model.read(model.hidden_states(x.to(device))), target.to(device)
+        return model.read(model.hidden_states(x.to(device)))
 
     return read
 
@@ -396,7 +389,6 @@ def _read_hidden(
     config: TrainingConfig,
     model: LayaClassifier,
     data: ImageSet,
-    labels: Tensor,
     preprocessing: Preprocessing,
     fit: Tensor,
     on_progress: OnProgress,
@@ -410,12 +402,12 @@ def _read_hidden(
 
     model.head.look_at([h.to(device) for h in split(views[0][fit.numpy()], model.backbone.widths)])
 
-    def read(indices: Tensor, epoch: int | None) -> tuple[HeadOutput, Tensor]:
+    def read(indices: Tensor, epoch: int | None) -> HeadOutput:
         rows = views[0][indices.numpy()]
         if epoch is not None and len(views) > 1:
             mirrored = torch.rand(len(indices)) < 0.5
             rows[mirrored.numpy()] = views[1][indices[mirrored].numpy()]
-        return model.read([h.to(device) for h in split(rows, model.backbone.widths)]), labels[indices].to(device)
+        return model.read([h.to(device) for h in split(rows, model.backbone.widths)])
 
     return read
 
@@ -463,12 +455,11 @@ def _pixels(data: ImageSet, preprocessing: Preprocessing) -> Tensor:
     return images.to_pixels(prepared, preprocessing)
 
 
-def _accuracy(model: LayaClassifier, read: _Read, subset: Tensor, size: int) -> float:
+def _accuracy(model: LayaClassifier, read: _Read, labels: Tensor, subset: Tensor, size: int) -> float:
     right = 0
     with evaluating(model), torch.no_grad():
         for chunk in torch.split(subset, size):
-            output, labels = read(chunk, None)
-            right += int((output.logits.argmax(-1) == labels).sum())
+            right += int((read(chunk, None).logits.argmax(-1).cpu() == labels[chunk]).sum())
     return right / len(subset)
 
 
