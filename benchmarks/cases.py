@@ -162,7 +162,7 @@ def mixed_training(checkpoint: Checkpoint, repeats: int) -> Row:
     def step(mixed: bool) -> None:
         with precision(TrainingConfig("", mixed=mixed), model, checkpoint.device):
             logits = model(x)
-        logits.sum().backward()  # type: ignore[no-untyped-call]
+        logits.sum().backward()
 
     what = "a step of end-to-end training in bfloat16 / in single precision"
     return compare(what, checkpoint.name, lambda: step(True), lambda: step(False), repeats=repeats, target=None)

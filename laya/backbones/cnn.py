@@ -25,11 +25,11 @@ class Block(nn.Sequential):
     def forward(self, x: Tensor) -> Tensor:
         """Feature maps (B, C, H, W) or (B, 2C, H, W) to as many of them."""
         if x.shape[1] == self.channels:
-            one: Tensor = super().forward(x)
+            one: Tensor = super().forward(x)  # type: ignore[no-untyped-call]  # torch leaves it untyped
             return one
         plain, mirrored = x.chunk(2, dim=1)
         both = torch.cat([plain, mirrored.flip(-1)]).contiguous(memory_format=torch.channels_last)
-        plain, mirrored = super().forward(both).chunk(2)
+        plain, mirrored = super().forward(both).chunk(2)  # type: ignore[no-untyped-call]
         return torch.cat([plain, mirrored.flip(-1)], dim=1)
 
 
@@ -127,12 +127,12 @@ class CNN(Backbone):
 
     def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:  # noqa: ARG002
         """What every place of the picture holds: (B, d, H_i, W_i), the mean of both sides where there are two."""
-        return activation.unflatten(1, (2, -1)).mean(1) if self._both else activation
+        return torch.stack(activation.chunk(2, dim=1)).mean(0) if self._both else activation
 
     def pool(self, activation: Tensor) -> Tensor:
         """A feature map to its hidden state h_i (B, d_i): its mean over the places, and over both sides."""
         pooled = activation.mean(dim=(2, 3))
-        return pooled.unflatten(1, (2, -1)).mean(1) if self._both else pooled
+        return torch.stack(pooled.chunk(2, dim=1)).mean(0) if self._both else pooled
 
     @property
     def _both(self) -> bool:
