@@ -12,8 +12,8 @@ from rich.table import Table
 
 from benchmarks import app, cases
 from benchmarks.timing import Row
-from laya import checkpoints
-from laya.recipe import machine
+from laya.device import machine
+from laya.files import write_json
 
 
 def run(
@@ -80,7 +80,7 @@ def _number(value: float, unit: str) -> str:
 
 def _keep(out: Path | None, found: dict[str, Any]) -> None:
     if out is not None:
-        checkpoints.write_json(out, found)
+        write_json(out, found)
 
 
 if __name__ == "__main__":

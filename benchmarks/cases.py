@@ -12,19 +12,22 @@ from captum.attr import IntegratedGradients, LayerGradCam, LayerGradientXActivat
 from torch import Tensor, nn
 
 from benchmarks.timing import Row, compare, peak, seconds
-from laya import checkpoints, comparison, datasets, images, profiles
+from laya import checkpoints
 from laya.attribution import Settings
 from laya.attribution.total import layer_output, pixel_gradients, total_effects
 from laya.backbones import build_backbone
 from laya.checkpoints import Checkpoint
-from laya.datasets import ImageSet
+from laya.data import ImageSet, batches
 from laya.device import pick_device
-from laya.evaluation import BATCH
-from laya.explanation import explain_trace
+from laya.explanation import comparison, explain_trace
 from laya.heads import build_head
-from laya.images import Preprocessing
+from laya.inputs import images
+from laya.inputs.images import Preprocessing
 from laya.model import LayaClassifier, Trace
-from laya.training import TrainingConfig, precision
+from laya.studies import profiles
+from laya.studies.evaluation import BATCH
+from laya.training import TrainingConfig
+from laya.training.optimisation import precision
 
 CLASSES = 21  # of the synthetic model
 STEPS = 50  # of Integrated Gradients, ours and the peers'
@@ -136,15 +139,15 @@ def ratios(checkpoint: Checkpoint, quick: bool) -> Iterator[Row]:
         table = profiles.collect(checkpoint, data, kept=False)
         return profiles.Sums.of([table]).report()
 
-    def batches() -> None:
+    def bare_batches() -> None:
         size = BATCH // 16 if deep else BATCH
-        for _, prepared in datasets.batches(data, checkpoint.preprocessing, size, lambda *_: None):
+        for _, prepared in batches(data, checkpoint.preprocessing, size, lambda *_: None):
             with torch.inference_mode():
                 model.backbone(images.to_tensor(prepared, checkpoint.preprocessing).to(checkpoint.device))
 
     yield compare(
         "profile building / bare backbone over the same batches",
-        *(name, profile, batches),
+        *(name, profile, bare_batches),
         repeats=1 if quick else 3 if deep else 5,
         target=1.1,
     )

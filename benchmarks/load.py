@@ -31,13 +31,15 @@ from rich.table import Table
 from websockets.exceptions import WebSocketException
 
 from benchmarks.visitor import Server, Visitor, serving, visiting
-from laya import checkpoints, images
+from laya import checkpoints
 from laya.attribution import Settings
 from laya.attribution.total import total_effects
+from laya.device import machine
 from laya.explanation import Explanation, explain_trace, prepare_image, trace_image
+from laya.files import write_json
 from laya.heads import REMOVALS
+from laya.inputs import images
 from laya.model import Trace
-from laya.recipe import machine
 
 SMALL = ("fashion-mnist-mlp", "cifar10-cnn")
 LARGE = "best-artworks-vit"
@@ -543,7 +545,7 @@ def main(
     def keep(**results: Any) -> None:
         found.update(results)
         if out is not None:
-            checkpoints.write_json(out, found)
+            write_json(out, found)
 
     keep(machine=f"{machine()}; {os.cpu_count()} processors, the app with {threads or 'default'} threads")
     with TemporaryDirectory() as place:

@@ -10,22 +10,22 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from laya.attribution import Settings
     from laya.checkpoints import Checkpoint, load
-    from laya.comparison import Comparison, compare
+    from laya.checkpoints.hub import LayaModel
     from laya.errors import LayaError
     from laya.explanation import Explanation, explain
-    from laya.hub import LayaModel
+    from laya.explanation.comparison import Comparison, compare
     from laya.model import LayaClassifier, Trace
 
 _HOME = {
     "Checkpoint": "laya.checkpoints",
-    "Comparison": "laya.comparison",
+    "Comparison": "laya.explanation.comparison",
     "Explanation": "laya.explanation",
     "LayaClassifier": "laya.model",
     "LayaError": "laya.errors",
-    "LayaModel": "laya.hub",
+    "LayaModel": "laya.checkpoints.hub",
     "Settings": "laya.attribution",
     "Trace": "laya.model",
-    "compare": "laya.comparison",
+    "compare": "laya.explanation.comparison",
     "explain": "laya.explanation",
     "load": "laya.checkpoints",
 }

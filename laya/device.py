@@ -1,5 +1,6 @@
 """Where the arithmetic happens: chosen here and nowhere else."""
 
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -42,3 +43,11 @@ def describe(device: torch.device) -> str:
     if device.type == "cuda":
         return f"CUDA ({torch.cuda.get_device_name(device)})"
     return device.type.upper()
+
+
+def machine() -> str:
+    """This machine in words, for the record of a run."""
+    device = describe(pick_device())
+    count = torch.get_num_threads()
+    threads = f", {count} thread{'s' * (count > 1)}" if device == "CPU" else ""
+    return f"{device}{threads} ({platform.machine()}), Python {platform.python_version()}, torch {torch.__version__}"

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from laya.ui import LayaError, compare, desk, state, theme
+from laya.ui import LayaError, address, theme, workbench
+from laya.ui.compare import images, methods, models
 
 TEACHING = """
 ## Do the explanations agree?
@@ -14,18 +15,18 @@ Choose an image and put side by side
 - **models**: the same image through two networks, on one relative depth axis.
 """
 VIEWS = {
-    "Methods": compare.methods,
-    "Images": compare.two_images,
-    "Models": compare.two_models,
+    "Methods": methods.show,
+    "Images": images.show,
+    "Models": models.show,
 }
 
 theme.frame()
 left, right = st.columns([1, 2.5], gap="large")
 with left:
-    found = desk.lay_out(right, TEACHING)
+    found = workbench.show(right, TEACHING)
 if found.seen is not None:
     with right:
-        asked = state.asked("view")
+        asked = address.initial("view")
         view = st.segmented_control(
             "Compare",
             list(VIEWS),
@@ -34,7 +35,7 @@ if found.seen is not None:
             key="view",
             persist_state="session",
         )
-        state.tell("view", view)
+        address.record("view", view)
         try:
             VIEWS[view or "Methods"](found, found.seen)
         except LayaError as error:

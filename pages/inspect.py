@@ -3,7 +3,8 @@
 import streamlit as st
 
 from laya import plots
-from laya.ui import LayaError, analysis, controls, desk, places, profiles, report, theme
+from laya.ui import LayaError, analysis, controls, maps, theme, workbench
+from laya.ui.inspect import report, usual
 
 TEACHING = """
 ## At which depth was the decision made?
@@ -20,7 +21,7 @@ theme.frame()
 left, right = st.columns([1, 2.5], gap="large")
 
 with left:
-    found = desk.lay_out(right, TEACHING)
+    found = workbench.show(right, TEACHING)
 checkpoint, seen = found.checkpoint, found.seen
 
 if seen is not None:
@@ -48,7 +49,7 @@ if seen is not None:
         report.chart_notes(result)
         layer = report.clicked_layer(clicked, result)
         if layer is not None:
-            places.at_layer(found, seen, result, layer)
+            maps.at_layer(found, seen, result, layer)
         predictions, agreement = st.columns(2, gap="large")
         with predictions:
             st.markdown("#### Prediction")
@@ -57,7 +58,7 @@ if seen is not None:
         with agreement:
             st.markdown("#### Which method is right here?")
             report.faithfulness(result)
-        profiles.usual(checkpoint, result)
+        usual.show(checkpoint, result)
         with st.expander("Numbers", icon=":material/table:"):
             report.numbers(result)
             report.take_away(result, {"depth": depth, "predictions": likely}, found.recipe)

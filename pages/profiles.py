@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from laya.ui import LayaError, controls, profiles, theme
+from laya.ui import LayaError, controls, theme
+from laya.ui.profiles import page, source
 
 theme.frame()
 left, right = st.columns([1, 2.5], gap="large")
@@ -12,13 +13,13 @@ with left:
     if summary is None:
         st.stop()
     try:
-        report = profiles.choose_report(summary)
+        report = source.choose_report(summary)
     except LayaError as error:
         st.error(theme.plain(str(error)), icon=":material/error:")
     if report is not None:
-        theme.note(profiles.READING)
+        theme.note(page.READING)
 with right:
     if report is None:
-        st.markdown(profiles.TEACHING)
+        st.markdown(page.TEACHING)
     else:
-        profiles.show(summary, report)
+        page.show(summary, report)

@@ -15,7 +15,7 @@ from laya import checkpoints
 from laya.backbones import MLP
 from laya.checkpoints import Checkpoint
 from laya.heads import build_head
-from laya.images import Preprocessing
+from laya.inputs.images import Preprocessing
 from laya.model import LayaClassifier
 from tests.unplugged import unplug
 
@@ -46,7 +46,7 @@ CLASSES = ("red", "green", "blue")
 def only_checkpoints(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
     """From now on the checkpoints under these folders are all that there is."""
     monkeypatch.setenv("LAYA_CHECKPOINTS", os.pathsep.join(map(str, folders)))
-    monkeypatch.setattr(checkpoints, "SHIPPED", folders[-1])
+    monkeypatch.setattr("laya.checkpoints.layout.SHIPPED", folders[-1])
 
 
 @pytest.fixture

@@ -16,15 +16,16 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from laya import checkpoints, rows
+from laya import checkpoints
 from laya.checkpoints import CONFIG, PROFILES, WEIGHTS, load
+from laya.data import rows
+from laya.data.rows import Rows
 from laya.device import within_memory
 from laya.errors import LayaError
 from laya.explanation import explain
-from laya.rows import Rows
 from laya.training import train
 from tests.conftest import CLASSES, PREPROCESSING, PROJECT, encode, make_model, only_checkpoints
-from tests.test_training import PLAIN, config, toy
+from tests.training.test_training import PLAIN, config, toy
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
 
@@ -97,7 +98,7 @@ def test_the_space_of_a_table_is_taken_when_it_is_made(tmp_path):
     """A file that may not grow, as on a full disk: a sentence now, not the end of the process at a later row."""
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from laya.rows import Rows; from laya.errors import LayaError\n"
+        "from laya.data.rows import Rows; from laya.errors import LayaError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
         "try: Rows(Path(sys.argv[1]), (10_000, 10))\n"
         "except LayaError as error: print(error)"

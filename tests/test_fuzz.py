@@ -27,10 +27,14 @@ from hypothesis import strategies as st
 from PIL import Image, features
 from streamlit.testing.v1 import AppTest
 
-from laya import checkpoints, cli, datasets, images
+from laya import checkpoints, cli
 from laya.checkpoints import CONFIG, METRICS, WEIGHTS
+from laya.data import batches
+from laya.data.zips import open_zip
 from laya.errors import LayaError
 from laya.explanation import explain
+from laya.files import write_json
+from laya.inputs import images
 from tests.conftest import CLASSES, PREPROCESSING, PROJECT, encode, make_model, only_checkpoints, pack
 
 LONG = int(os.environ.get("LAYA_FUZZ", "0"))
@@ -339,7 +343,7 @@ def folders(home: Path) -> list[Path]:
     """Good checkpoints to be damaged: one of each kind of head and of small backbone."""
     from laya.backbones import CNN
     from laya.heads import build_head
-    from laya.images import Preprocessing
+    from laya.inputs.images import Preprocessing
     from laya.model import LayaClassifier
 
     torch.manual_seed(0)
@@ -355,7 +359,7 @@ def folders(home: Path) -> list[Path]:
     for name, (model, preprocessing) in models.items():
         checkpoints.save(home / name, model, CLASSES, preprocessing, title=name, training={"data": "none"})
         digest = checkpoints.read_config(home / name)["weights_sha256"]
-        checkpoints.write_json(home / name / METRICS, {"accuracy": 0.5, "weights_sha256": digest})
+        write_json(home / name / METRICS, {"accuracy": 0.5, "weights_sha256": digest})
     import timm  # noqa: F401  # the first import takes longer than a call may
 
     assert checkpoints.load(str(home / "laya"), torch.device("cpu")).name == "laya"
@@ -371,7 +375,7 @@ def use(folder: Path) -> Any:
     return explain(loaded, PICTURES[0]).to_json()
 
 
-def write(folder: Path, weights: bytes, config: str, metrics: str = "{}") -> Path:
+def put(folder: Path, weights: bytes, config: str, metrics: str = "{}") -> Path:
     folder.mkdir(exist_ok=True)
     (folder / WEIGHTS).write_bytes(weights)
     (folder / CONFIG).write_text(config)
@@ -385,7 +389,7 @@ def test_damaged_weights_are_loaded_or_refused(data, home, folders):
     good = data.draw(st.sampled_from(folders))
     weights = data.draw(damaged([(good / WEIGHTS).read_bytes()]))
     config = json.loads((good / CONFIG).read_text()) | {"weights_sha256": hashlib.sha256(weights).hexdigest()}
-    folder = write(home / "damaged", weights, json.dumps(config))
+    folder = put(home / "damaged", weights, json.dumps(config))
     watch("weights", home, lambda: use(folder))
 
 
@@ -397,7 +401,7 @@ def test_a_changed_header_of_the_weights_is_loaded_or_refused(data, home, folder
     header = data.draw(changed([json.loads(stored[8 : 8 + length])])).encode()
     weights = len(header).to_bytes(8, "little") + header + stored[8 + length :]
     config = json.loads((folders[0] / CONFIG).read_text()) | {"weights_sha256": hashlib.sha256(weights).hexdigest()}
-    folder = write(home / "header", weights, json.dumps(config))
+    folder = put(home / "header", weights, json.dumps(config))
     watch("weights", home, lambda: use(folder))
 
 
@@ -407,7 +411,7 @@ def test_a_changed_config_is_used_or_refused(data, home, folders):
     good = data.draw(st.sampled_from(folders))
     config = data.draw(changed([json.loads((good / CONFIG).read_text())]))
     metrics = data.draw(st.one_of(st.just("{}"), changed([json.loads((good / METRICS).read_text())])))
-    folder = write(home / "changed", (good / WEIGHTS).read_bytes(), config, metrics)
+    folder = put(home / "changed", (good / WEIGHTS).read_bytes(), config, metrics)
     watch("config", home, lambda: use(folder))
 
 
@@ -415,7 +419,7 @@ def test_a_changed_config_is_used_or_refused(data, home, folders):
 @given(data=st.data())
 def test_a_config_of_damaged_bytes_is_used_or_refused(data, home, folders):
     good = data.draw(st.sampled_from(folders))
-    folder = write(home / "bytes", (good / WEIGHTS).read_bytes(), "")
+    folder = put(home / "bytes", (good / WEIGHTS).read_bytes(), "")
     (folder / CONFIG).write_bytes(data.draw(damaged([(good / CONFIG).read_bytes()])))
     watch("config", home, lambda: use(folder))
 
@@ -473,9 +477,9 @@ def test_an_archive_becomes_a_checkpoint_or_is_refused(data, home, folders):
 @given(archive=archives([{f"{name}/{i}.png": data for i, data in enumerate(PICTURES[:3])} for name in CLASSES]))
 def test_an_archive_becomes_a_data_set_or_is_refused(archive, home):
     def read_all() -> Any:
-        data = datasets.open_zip(archive, "pictures.zip")
+        data = open_zip(archive, "pictures.zip")
         skipped: list[str] = []
-        total = sum(len(indices) for indices, _ in datasets.batches(data, PREPROCESSING, 8, skipped.append))
+        total = sum(len(indices) for indices, _ in batches(data, PREPROCESSING, 8, skipped.append))
         assert total + len(skipped) == len(data)
         return data
 
@@ -495,8 +499,8 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
 def test_every_word_of_an_address_is_tried():
-    sources = [*(PROJECT / "laya" / "ui").glob("*.py"), *(PROJECT / "pages").glob("*.py")]
-    read = {word for file in sources for word in re.findall(r'state\.asked\("(\w+)"\)', file.read_text())}
+    sources = [*(PROJECT / "laya" / "ui").rglob("*.py"), *(PROJECT / "pages").glob("*.py")]
+    read = {word for file in sources for word in re.findall(r'address\.initial\("(\w+)"\)', file.read_text())}
     assert read == set(WORDS)
 
 
@@ -542,7 +546,6 @@ def desk(home: Path, folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> Pa
         (place / "damaged.toml").write_text(f"data = {'[' * 5000}")
         (place / "damaged.parquet").write_bytes(b"PAR1 and no more")
         checkpoints.save(home / "roots" / "small", make_model(), CLASSES, PREPROCESSING, title="Small", training={})
-        import laya.evaluation
         import laya.plots
         import laya.recipe  # noqa: F401  # the first imports take longer than a call may
     monkeypatch.chdir(place)

@@ -15,8 +15,8 @@ from streamlit.testing.v1 import AppTest
 import laya
 from laya import checkpoints
 from laya.checkpoints import ARCHIVE_BYTES
-from laya.datasets import ZIP_BYTES
-from laya.images import MAX_BYTES
+from laya.data.zips import ZIP_BYTES
+from laya.inputs.images import MAX_BYTES
 from tests.conftest import PREPROCESSING, PROJECT, encode, make_model, only_checkpoints
 
 SOURCES = [*(PROJECT / "laya").rglob("*.py"), *(PROJECT / "pages").glob("*.py"), PROJECT / "app.py"]

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from laya.images import Preprocessing
+from laya.inputs.images import Preprocessing
 
 
 class Backbone(nn.Module, ABC):

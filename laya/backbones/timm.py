@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from laya.backbones.base import Backbone
 from laya.errors import LayaError, unknown
-from laya.images import Preprocessing
+from laya.inputs.images import Preprocessing
 
 Tokens = Literal["class+patches", "patches", "class"]
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from laya import images
 from laya.attribution import Settings
 from laya.attribution.total import TotalEffects, pixel_gradients, total_effects
 from laya.checkpoints import Checkpoint
 from laya.explanation import Explanation, explain_trace, trace_image
-from laya.images import Picture, Prepared
+from laya.inputs import images
+from laya.inputs.images import Picture, Prepared
 from laya.model import Trace
 from laya.progress import OnProgress
+from laya.ui.cache import keep
 from laya.ui.picker import Choice
-from laya.ui.state import keep
 
 __all__ = [
     "Analysis",

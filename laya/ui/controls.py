@@ -4,9 +4,9 @@ import streamlit as st
 
 from laya.attribution import Settings
 from laya.checkpoints import Checkpoint, Summary
-from laya.glossary import TERMS
 from laya.heads import REMOVALS
-from laya.ui import models, state, theme
+from laya.ui import address, models, theme
+from laya.ui.glossary import TERMS
 
 TEMPERATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
 STEPS = Settings().steps
@@ -30,7 +30,7 @@ def choose_checkpoint() -> Summary | None:
 
     named = {entry.name: entry for entry in usable}
     names = list(named)
-    asked = state.asked("model")
+    asked = address.initial("model")
     before = st.session_state.get("chosen-model", asked)  # a widget's own state does not outlive its page
     name = st.selectbox(
         "Model",
@@ -40,13 +40,13 @@ def choose_checkpoint() -> Summary | None:
         key="model",
     )
     st.session_state["chosen-model"] = name
-    state.tell("model", name)
+    address.record("model", name)
     return named[name]
 
 
 def choose_target(checkpoint: Checkpoint, predicted: str, key: str) -> str:
     """The class to explain; back to the predicted one whenever ``key`` changes."""
-    asked = state.asked("target")
+    asked = address.initial("target")
     target = st.selectbox(
         "Explained class",
         checkpoint.classes,
@@ -54,14 +54,14 @@ def choose_target(checkpoint: Checkpoint, predicted: str, key: str) -> str:
         key=f"target-{key}",
         help=TERMS["target"],
     )
-    state.tell("target", None if target == predicted else target)
+    address.record("target", None if target == predicted else target)
     return target
 
 
 def choose_settings(checkpoint: Checkpoint) -> Settings:
     """The meaning of "removed", and under "More" the temperature and the integration steps."""
     meanings = [mode for mode in REMOVALS if checkpoint.model.head.attends or mode != "renormalise"]
-    asked = state.asked("removed")
+    asked = address.initial("removed")
     removal = st.segmented_control(
         "Removing a layer means",
         meanings,
@@ -70,13 +70,13 @@ def choose_settings(checkpoint: Checkpoint) -> Settings:
         key=f"removal-{checkpoint.name}",
         help="\n\n".join([TERMS["removal"], *(f"**{mode}** {TERMS[mode]}" for mode in meanings)]),
     )
-    state.tell("removed", None if removal == meanings[0] else removal)
+    address.record("removed", None if removal == meanings[0] else removal)
     with st.popover("More", icon=":material/tune:"):
         own = checkpoint.model.head.tau
         tau = None
         if checkpoint.model.head.attends:
             temperatures = sorted({*TEMPERATURES, own})
-            asked = state.asked("tau")
+            asked = address.initial("tau")
             tau = st.select_slider(
                 f"Temperature τ (the model's own: {own:g})",
                 temperatures,
@@ -84,7 +84,7 @@ def choose_settings(checkpoint: Checkpoint) -> Settings:
                 key=f"tau-{checkpoint.name}",
                 help=TERMS["tau"],
             )
-        asked = state.asked("steps")
+        asked = address.initial("steps")
         steps = st.slider(
             "Steps of Integrated Gradients",
             *(10, 200),
@@ -93,8 +93,8 @@ def choose_settings(checkpoint: Checkpoint) -> Settings:
             key="steps",
             help=TERMS["steps"],
         )
-    state.tell("tau", None if tau == own or tau is None else f"{tau:g}")
-    state.tell("steps", None if steps == STEPS else str(steps))
+    address.record("tau", None if tau == own or tau is None else f"{tau:g}")
+    address.record("steps", None if steps == STEPS else str(steps))
     return Settings(tau=None if tau == own else tau, removal=removal or meanings[0], steps=steps)
 
 

@@ -7,9 +7,9 @@ import streamlit as st
 
 from laya import checkpoints, plots
 from laya.attribution import ATTRIBUTIONS
-from laya.claims import ROWS, claims
 from laya.errors import LayaError
-from laya.ui import state, theme
+from laya.studies.claims import ROWS, claims
+from laya.ui import address, theme
 
 Table = dict[str, Any]
 MEASURES = {"spearman": "Faithfulness", "deletion_at_1": "Deletion@1"}
@@ -31,7 +31,7 @@ def choose_task() -> Table | None:
             titles[entry.name] = entry.title or entry.name
     if not tables:
         return None
-    asked = state.asked("model")
+    asked = address.initial("model")
     before = st.session_state.get("chosen-model", asked)  # on another page, or by the address
     first = before if before in tables else next(iter(tables))
     name = st.segmented_control(
@@ -46,7 +46,7 @@ def choose_task() -> Table | None:
     name = name or first
     if name != first:  # a model without a table stays the one that the other pages show
         st.session_state["chosen-model"] = name
-    state.tell("model", name)
+    address.record("model", name)
     return tables[name]
 
 

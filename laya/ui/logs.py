@@ -34,6 +34,6 @@ def set_up() -> None:
     _LOGGER.propagate = False
 
 
-def tell(event: str, **facts: Any) -> None:
+def event(name: str, **facts: Any) -> None:
     """One line at level info: what happened, and facts as JSON values."""
-    _LOGGER.info(event, extra={"facts": facts})
+    _LOGGER.info(name, extra={"facts": facts})

@@ -9,10 +9,10 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from laya import images
 from laya.errors import LayaError
-from laya.images import ACCEPTED, MAX_BYTES, MAX_PIXELS
-from laya.ui import state, theme
+from laya.inputs import images
+from laya.inputs.images import ACCEPTED, MAX_BYTES, MAX_PIXELS
+from laya.ui import address, theme
 
 THUMBNAIL = 144  # longest edge of a sample in the gallery, in pixels: twice what a phone shows
 
@@ -48,11 +48,11 @@ def pick_image(samples: dict[str, Path], gallery: DeltaGenerator) -> Choice | No
         photo = st.camera_input(
             "Camera", key="camera", on_change=_switch, args=("camera",), label_visibility="collapsed"
         )
-    asked = state.asked("sample")
+    asked = address.initial("sample")
     if "source" not in st.session_state and asked in samples:
         st.session_state["source"] = asked
     source = st.session_state.get("source")
-    state.tell("sample", source if source in samples else None)
+    address.record("sample", source if source in samples else None)
     choice = None
     if source == "upload" and upload is not None:
         choice = Choice(upload.name, upload.getvalue())

@@ -11,9 +11,9 @@ from streamlit.delta_generator import DeltaGenerator
 from laya import __version__
 from laya.checkpoints import Checkpoint
 from laya.device import describe
-from laya.glossary import TERMS
 from laya.plots import FEW
-from laya.ui import router, state
+from laya.ui import cache, router
+from laya.ui.glossary import TERMS
 
 CHART = {"displayModeBar": False}  # Plotly's toolbar would cover the chart
 
@@ -71,7 +71,7 @@ def frame() -> None:
     st.logo(str(Path(__file__).with_name("logo.svg")), size="large")
     st.html(_STYLE)
     with st.container(key="waiting"):
-        st.session_state[state.WAITING] = st.empty()
+        st.session_state[cache.WAITING] = st.empty()
 
 
 def footer(checkpoint: Checkpoint) -> None:

@@ -10,9 +10,9 @@ from playwright.sync_api import Browser, Page, expect
 
 from laya import checkpoints
 from laya.checkpoints import load
-from laya.comparison import where
 from laya.explanation import explain, trace_image
-from laya.images import prepare, read
+from laya.explanation.comparison import where
+from laya.inputs.images import prepare, read
 from tests.e2e.test_inspect import open_up
 
 ART = "best-artworks-vit"

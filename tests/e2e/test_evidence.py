@@ -8,8 +8,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from laya import checkpoints
 from laya.checkpoints import load
-from laya.claims import claims
 from laya.explanation import explain
+from laya.studies.claims import claims
 from tests.e2e.conftest import serving
 from tests.e2e.test_inspect import expect_answer, open_up
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from laya.images import MAX_BYTES
+from laya.inputs.images import MAX_BYTES
 from tests.conftest import encode
 from tests.e2e.conftest import NGINX, OPTIONS, visiting
 from tests.e2e.test_inspect import SAMPLES, expect_answer, explained, upload

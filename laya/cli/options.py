@@ -1,0 +1,15 @@
+"""What several commands ask for."""
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+Model = Annotated[str, typer.Option("--model", help="A checkpoint's name under checkpoints/, or its folder's path.")]
+
+Data = Annotated[
+    str,
+    typer.Option("--data", help="A known data set's name, a parquet file, or an image folder with a folder a class."),
+]
+
+Removed = Annotated[str, typer.Option(help="What removing a layer means; an unknown word lists the meanings.")]

@@ -1,0 +1,7 @@
+"""Labelled sets of pictures, from wherever people keep them."""
+
+from laya.data.image_set import ImageSet, Split, batches
+from laya.data.known import KNOWN
+from laya.data.sources import offered, open_dataset, splits
+
+__all__ = ["KNOWN", "ImageSet", "Split", "batches", "offered", "open_dataset", "splits"]

@@ -1,0 +1,1 @@
+"""What a person hands in, checked: pictures and archives."""

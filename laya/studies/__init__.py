@@ -1,0 +1,1 @@
+"""Over a whole data set: evaluation, depth profiles, evidence."""

@@ -1,0 +1,162 @@
+"""Training a head on a frozen backbone, or both end to end; it can be killed at any moment and resumed to one end."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from sklearn.model_selection import train_test_split
+from torch import Tensor, nn
+
+from laya.data import ImageSet
+from laya.device import pick_device, within_memory
+from laya.errors import LayaError
+from laya.heads import build_head
+from laya.inputs import images
+from laya.inputs.images import Preprocessing
+from laya.model import LayaClassifier, evaluating
+from laya.progress import OnProgress, silent
+from laya.training.config import TrainingConfig
+from laya.training.history import Epoch, best_epoch, is_over, standing
+from laya.training.loss import class_weights, loss_of
+from laya.training.optimisation import LOOKAHEAD, copy_state, look_ahead, make_optimiser, make_schedule, precision
+from laya.training.reading import Read, _pixels, read_hidden, read_pixels
+from laya.training.resume import restore, store
+from laya.training.setup import make_backbone
+
+LOOK = 2000  # training images that a backbone may look at before it is trained
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """The model with the best validation accuracy, and how it came to be."""
+
+    model: LayaClassifier
+    history: tuple[Epoch, ...]
+    best: Epoch
+    held: np.ndarray  # indices of the images that were held back
+
+
+@within_memory()
+def train(
+    config: TrainingConfig,
+    data: ImageSet,
+    preprocessing: Preprocessing,
+    state_file: Path,
+    *,
+    validation: ImageSet | None = None,
+    resume: bool = False,
+    on_progress: OnProgress = silent,
+) -> TrainingResult:
+    """Train on ``data``; ``validation``, or else a stratified share of ``data`` held back, chooses the epoch.
+
+    The state after every epoch is in ``state_file`` (safetensors, replaced atomically). Every random draw of an epoch
+    follows from the seed and the epoch's number, so a resumed run ends as an unbroken one would. At the end the head is
+    centred (:meth:`laya.heads.base.Head.centre`).
+
+    Raises
+    ------
+    LayaError
+        The state file belongs to another recipe, a class has too few images to hold some back, or the backbone's
+        weights cannot be had.
+    """
+    device = pick_device()
+    with torch.random.fork_rng(enabled=True):
+        torch.manual_seed(config.seed)
+        backbone = make_backbone(config)
+        head = build_head(config.head, backbone.widths, len(data.classes), config.head_options)
+        model = LayaClassifier(backbone, head).to(device)
+    if config.auxiliary and not head.attends:
+        raise LayaError(f"The head {config.head!r} has no layer votes to train, so auxiliary must be 0.")
+    if head.scaled and not config.frozen:
+        raise LayaError("A head with scaled = true needs a frozen backbone, whose states do not change in training.")
+    if not backbone.accepts(preprocessing.channels, preprocessing.size):
+        raise LayaError(f"The backbone {config.backbone!r} with these options cannot read the prepared pictures.")
+    everything = data if validation is None else data.followed_by(validation)
+    labels = torch.from_numpy(everything.labels)
+    fit, held = _partition(config, data, validation)
+    read: Read
+    if config.frozen:
+        backbone.requires_grad_(False)
+        read = read_hidden(config, model, everything, preprocessing, fit, on_progress)
+    else:
+        pixels = _pixels(everything, preprocessing)
+        with torch.random.fork_rng(enabled=True):
+            torch.manual_seed(config.seed)
+            some = fit[torch.randperm(len(fit))[:LOOK]]
+            backbone.look_at(images.normalise(pixels[some], preprocessing).to(device))
+        read = read_pixels(config, model, pixels, preprocessing)
+
+    weights = class_weights(labels[fit], len(data.classes)).to(device) if config.balance else None
+    trained: nn.Module = head if config.frozen else model
+    steps = -(-len(fit) // config.batch_size)
+    optimiser = make_optimiser(config, trained)
+    schedule = make_schedule(config, optimiser, 0, steps)
+    history: list[Epoch] = []
+    best = copy_state(trained)
+    slow = copy_state(trained) if config.lookahead else {}
+    if resume and state_file.exists():
+        try:
+            history, best, slow, schedule = restore(state_file, config, trained, optimiser, steps)
+        except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise LayaError("The saved state of the training is damaged; train without --resume.") from error
+
+    for number in range(len(history) + 1, config.epochs + 1):
+        if is_over(history, config.patience):
+            break
+        begin = time.perf_counter()
+        if number - 1 in config.restarts:
+            schedule = make_schedule(config, optimiser, number - 1, steps)
+        with torch.random.fork_rng(enabled=True):
+            torch.manual_seed(config.seed * 1_000_003 + number)
+            loss = torch.zeros((), device=device)
+            trained.train()
+            for done, chunk in enumerate(torch.split(fit[torch.randperm(len(fit))], config.batch_size), start=1):
+                with precision(config, model, device):
+                    step = loss_of(config, model, read(chunk, number), labels[chunk].to(device), weights)
+                optimiser.zero_grad()
+                step.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
+                optimiser.step()
+                schedule.step()
+                passed = steps * (number - 1) + done
+                if config.lookahead and passed % LOOKAHEAD == 0:
+                    look_ahead(trained, slow, passed / (steps * config.epochs))
+                loss += step.detach() * len(chunk)
+                on_progress(standing(number, config.epochs, history), passed, steps * config.epochs)
+        if config.lookahead and number == config.epochs:
+            trained.load_state_dict(slow)
+        accuracy = _accuracy(model, read, labels, held, config.batch_size)
+        if not loss.isfinite():
+            raise LayaError("The loss is no longer a number; train with a smaller learning_rate.")
+        history.append(Epoch(number, float(loss) / len(fit), accuracy, time.perf_counter() - begin))
+        if best_epoch(history) == history[-1]:
+            best = copy_state(trained)
+        store(state_file, config, trained, optimiser, schedule, history, best, slow)
+
+    trained.load_state_dict(best)
+    head.centre()
+    return TrainingResult(model.eval(), tuple(history), best_epoch(history), held.numpy())
+
+
+def _partition(config: TrainingConfig, data: ImageSet, validation: ImageSet | None) -> tuple[Tensor, Tensor]:
+    """Indices to fit on, and indices held back to choose the epoch."""
+    count = len(data)
+    if validation is not None:
+        return torch.arange(count), torch.arange(count, count + len(validation))
+    try:
+        fit, held = train_test_split(
+            torch.arange(count), test_size=config.validation, random_state=config.seed, stratify=data.labels
+        )
+    except ValueError as error:
+        raise LayaError(f"{count} images are too few to hold some of each class back for validation.") from error
+    return fit, held
+
+
+def _accuracy(model: LayaClassifier, read: Read, labels: Tensor, subset: Tensor, size: int) -> float:
+    right = 0
+    with evaluating(model), torch.no_grad():
+        for chunk in torch.split(subset, size):
+            right += int((read(chunk, None).logits.argmax(-1).cpu() == labels[chunk]).sum())
+    return right / len(subset)

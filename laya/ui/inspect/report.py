@@ -1,0 +1,128 @@
+"""What stands below the hero chart: agreement with the measurement, numbers, and how they were made."""
+
+import dataclasses
+import html
+import shlex
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import plotly.graph_objects as go
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from laya.explanation import Explanation
+from laya.explanation.bundle import bundle
+from laya.ui import theme
+from laya.ui.analysis import Analysis
+
+
+def pictures(name: str, seen: Analysis) -> None:
+    """The image as it was chosen and as the model sees it, side by side."""
+    with st.container(key="pictures"):
+        given, model = st.columns(2, wrap=False)
+    picture(given, seen.thumbnails[0], caption="as given", alt=f"The image {name}")
+    picture(model, seen.thumbnails[1], caption="as the model sees it", alt="The model's input")
+    steps = "; ".join(seen.prepared.steps)
+    theme.note(html.escape(f"{name}: {steps}. " + " ".join(seen.picture.notes)))
+
+
+def picture(place: DeltaGenerator, data: bytes, *, alt: str, caption: str | None = None) -> None:
+    """A PNG or JPEG as it is: left to itself, Streamlit makes every picture a JPEG, and again at every rerun."""
+    kind: Literal["PNG", "JPEG"] = "PNG" if data.startswith(b"\x89PNG") else "JPEG"
+    place.image(data, caption=caption, width="stretch", output_format=kind, alt=alt)
+
+
+def answer(result: Explanation, own_tau: float) -> None:
+    """The answer in plain words."""
+    name, probability = result.predictions[0]
+    about = f"Prediction: {name}, {probability:.1%}"
+    if result.target_name != name:
+        about += f" · explained: {result.target_name}, {result.probabilities[result.target]:.1%}"
+    if result.settings.tau != own_tau:
+        about += f" · temperature {result.settings.tau:g} instead of the model's own {own_tau:g}"
+    theme.verdict(about, result.summary())
+
+
+def chart_notes(result: Explanation) -> None:
+    """How to read the hero chart, in one line, and what it cannot show."""
+    theme.note(
+        f"Bars: {theme.term('share', 'share of each method’s total')}. ◆ "
+        f"{theme.term('measured', 'measured')}: what removing the layer "
+        f"({theme.term(result.settings.removal)}) really costs. A method is right where its bars follow the "
+        f"diamonds. All are {theme.term('direct effect', 'direct effects')}. Click a bar to see where in the picture."
+    )
+    empty = [scores.label for scores in (*result.scores, result.measured) if not any(scores.values)]
+    if empty:
+        st.info(theme.plain(f"No evidence for “{result.target_name}” at any layer: {', '.join(empty)}."))
+
+
+def clicked_layer(event: Any, result: Explanation) -> int | None:
+    """The layer whose bar was clicked in the hero chart, counted from 0; None where none was."""
+    points = event["selection"]["points"]
+    layer = round(points[0]["x"]) if points else -1
+    return layer if 0 <= layer < len(result.layers) else None
+
+
+def faithfulness(result: Explanation) -> None:
+    """How well each method fits the measured effects on this image."""
+    head = ["method", theme.term("faithfulness"), theme.term("deletion", "Deletion@1")]
+    rows = []
+    for scores in result.scores:
+        measures = result.faithfulness[scores.method]
+        rank = "not defined" if measures.spearman is None else f"{measures.spearman:+.2f}"
+        rows.append((f"{scores.label} ({scores.family})", rank, f"{measures.deletion_at_1:+.1%}"))
+    theme.table(head, rows, [scores.colour for scores in result.scores])
+    if len(result.layers) <= 4:
+        theme.note(
+            f"One image with {len(result.layers)} layers gives a coarse rank correlation; read the model card for the "
+            "figures over the test set."
+        )
+
+
+def numbers(result: Explanation) -> None:
+    """The raw values behind the chart, and the identities that hold them."""
+    columns = [*result.scores, result.measured]
+    rows = [(layer, *(f"{scores.values[i]:.4f}" for scores in columns)) for i, layer in enumerate(result.layers)]
+    theme.table(["layer", *(f"{scores.label}, {scores.unit}" for scores in columns)], rows)
+    theme.note(
+        f"The contributions and the bias add up to the logit within {result.completeness_error:.1e}; the Integrated "
+        f"Gradients add up to what they should within {result.path_error:.2%}. Forward pass "
+        f"{result.seconds.forward * 1000:.0f} ms, everything else {result.seconds.attribution * 1000:.0f} ms."
+    )
+    st.download_button(
+        "Download as JSON",
+        result.to_json(),
+        file_name=f"laya-{result.model}.json",
+        mime="application/json",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def origin(result: Explanation, recipe: bool) -> None:
+    """How the numbers were made, and the command that makes them again."""
+    for scores in (*result.scores, result.measured):
+        st.markdown(f"**{scores.label}** ({scores.family}). {scores.description}")
+    st.code(shlex.join(command(result, recipe)), language="bash", wrap_lines=True)
+
+
+def command(result: Explanation, recipe: bool) -> list[str]:
+    """The command line that makes the numbers again, with IMAGE for the file."""
+    settings = dataclasses.asdict(result.settings)
+    words = ["python", "-m", "laya", "explain", "IMAGE", "--model", result.model, "--target", result.target_name]
+    words += ["--tau", f"{settings['tau']:g}", "--removed", settings["removal"], "--steps", str(settings["steps"])]
+    return [*words, *([] if recipe else ["--no-recipe"]), "--json"]
+
+
+def take_away(result: Explanation, charts: Mapping[str, go.Figure], recipe: bool) -> None:
+    """Everything about this image in one zip; it is made when it is asked for."""
+    st.download_button(
+        "Take it away (zip)",
+        lambda: bundle(result, charts, command(result, recipe)),
+        file_name=f"laya-{result.model}.zip",
+        mime="application/zip",
+        icon=":material/folder_zip:",
+        on_click="ignore",
+        help="Charts as HTML, numbers as CSV and JSON, settings, and the command that makes them again. The address of "
+        "this page restores the view; only an image of your own has to be chosen again.",
+    )

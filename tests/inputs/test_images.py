@@ -1,0 +1,333 @@
+"""Uploads: every way in which a picture file can surprise (CASES H01 to H06), and the preparation of Fashion-MNIST."""
+
+import contextlib
+import struct
+import tracemalloc
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image, ImageFile, features
+
+from laya.errors import LayaError
+from laya.inputs import images
+from laya.inputs.images import Preprocessing, prepare, read, to_tensor
+from tests.conftest import encode
+
+GARMENT = Preprocessing(size=(28, 28), channels=1, recipe="garment")
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A PNG that claims a size and holds next to nothing."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 99))
+
+
+# --- orientation and colour ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_turned_photo_is_read_upright(orientation):
+    upright = Image.new("RGB", (20, 12), "red")
+    upright.paste("blue", (10, 0, 20, 12))
+    upright.paste("lime", (0, 6, 10, 12))  # no symmetry
+    undo = {  # what a camera did before it wrote the tag
+        2: [Image.Transpose.FLIP_LEFT_RIGHT],
+        3: [Image.Transpose.ROTATE_180],
+        4: [Image.Transpose.FLIP_TOP_BOTTOM],
+        5: [Image.Transpose.TRANSPOSE],
+        6: [Image.Transpose.ROTATE_90],
+        7: [Image.Transpose.TRANSVERSE],
+        8: [Image.Transpose.ROTATE_270],
+    }
+    stored = upright
+    for step in undo.get(orientation, []):
+        stored = stored.transpose(step)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    for kind in ("PNG", "WEBP"):
+        picture = read(encode(stored, kind, exif=exif, **({"lossless": True} if kind == "WEBP" else {})))
+        assert picture.image.tobytes() == upright.tobytes()
+    jpeg = read(encode(stored, "JPEG", exif=exif, quality=100, subsampling=0)).image
+    assert jpeg.size == upright.size
+    assert np.abs(np.asarray(jpeg, int) - np.asarray(upright, int)).mean() < 12
+
+
+def test_transparency_is_laid_on_white():
+    palette = Image.new("P", (8, 8), 0)
+    palette.putpalette([0, 0, 0, 255, 0, 0])
+    palette.paste(1, (2, 2, 6, 6))
+    by_hand = Image.new("RGB", (8, 8), "white")
+    by_hand.paste("red", (2, 2, 6, 6))
+    assert read(encode(palette, transparency=bytes([0, 255]))).image.tobytes() == by_hand.tobytes()
+    rgba = Image.new("RGBA", (8, 8), (0, 0, 0, 0))
+    rgba.paste((255, 0, 0, 255), (2, 2, 6, 6))
+    assert read(encode(rgba)).image.tobytes() == by_hand.tobytes()
+    assert read(encode(Image.new("LA", (1, 1), (0, 0)))).image.getpixel((0, 0)) == (255, 255, 255)
+    half = read(encode(Image.new("RGBA", (1, 1), (0, 0, 0, 128)))).image.getpixel((0, 0))
+    assert half == (127, 127, 127)
+
+
+def test_cmyk_and_other_modes_become_rgb():
+    red, green, blue = read(encode(Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG")).image.getpixel((8, 8))
+    assert (red > 200, green < 60, blue < 60) == (True, True, True)
+    assert read(encode(Image.new("1", (4, 4), 1))).image.getpixel((0, 0)) == (255, 255, 255)
+    deep = Image.fromarray(np.full((4, 4), 0x80FF, np.uint16))
+    assert read(encode(deep)).image.getpixel((0, 0)) == (128, 128, 128)
+
+
+# --- several pictures in one file ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_of_an_animation_the_first_frame_is_used(kind):
+    frames = [Image.new("RGB", (16, 8), colour) for colour in ("red", "blue", "lime", "black")]
+    picture = read(encode(frames[0], kind, save_all=True, append_images=frames[1:], duration=50, loop=0))
+    red, green, blue = picture.image.getpixel((4, 4))
+    assert (red > 230, green < 30, blue < 30) == (True, True, True)
+    assert picture.notes == ("Only the first of the file's pictures is used.",)
+
+
+def test_a_phones_mpo_counts_as_jpeg():
+    first, second = Image.new("RGB", (64, 32), "red"), Image.new("RGB", (16, 8), "blue")
+    picture = read(encode(first, "MPO", save_all=True, append_images=[second]))
+    assert picture.image.size == (64, 32)
+    assert picture.image.getpixel((5, 5))[0] > 230
+    assert picture.notes == ("Only the first of the file's pictures is used.",)
+
+
+# --- damaged, too large, not a picture -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "GIF", "WEBP", "BMP"])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_cut_file_is_refused_and_the_next_good_one_works(kind, share, noise):
+    data = encode(noise(), kind)
+    with pytest.raises(LayaError, match=r"^The file is incomplete or damaged; save or send it again\.$"):
+        read(data[: int(len(data) * share)])
+    assert read(data).image.size == (64, 64)
+    assert ImageFile.LOAD_TRUNCATED_IMAGES is False
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_an_animation_cut_anywhere_is_a_sentence_or_its_whole_first_frame(kind, noise):
+    frames = [noise(size=(16, 16), seed=seed) for seed in range(3)]
+    data = encode(frames[0], kind, save_all=True, append_images=frames[1:])
+    whole = read(data).image.tobytes()
+    for length in range(len(data)):
+        with contextlib.suppress(LayaError):
+            assert read(data[:length]).image.tobytes() == whole
+
+
+def test_an_empty_file_is_refused():
+    with pytest.raises(LayaError, match="The file is empty"):
+        read(b"")
+
+
+def test_a_large_file_is_refused_by_its_bytes():
+    with pytest.raises(LayaError, match=r"has 10\.0 MB, more than the limit of 10 MB"):
+        read(b"x" * (images.MAX_BYTES + 1))
+
+
+def test_a_bomb_is_refused_by_its_header_before_it_is_decoded():
+    small = encode(Image.new("RGB", (12000, 12000)), optimize=True)
+    assert len(small) < 2**20
+    tracemalloc.start()
+    with pytest.raises(LayaError, match=r"12000 x 12000 pixels, more than the limit of 40 million"):
+        read(small)
+    with pytest.raises(LayaError, match=r"50000 x 50000 pixels, more than the limit of 40 million"):
+        read(png_header(50000, 50000))
+    assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    tracemalloc.stop()
+    assert Image.MAX_IMAGE_PIXELS == 89478485  # Pillow's own default, never touched
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"\0\0\0\x18ftypheic\0\0\0\0", "a HEIC photo"),
+        (b"%PDF-1.7 and more", "a PDF"),
+        (b"PK\3\4 and more", "a zip archive"),
+        (b"<svg xmlns='...'>", "an SVG drawing"),
+        (b"just some text in a file", "not a picture in a known format"),
+        (b"\xff", "not a picture in a known format"),
+        (encode(Image.new("RGB", (4, 4)), "TIFF"), "a TIFF picture"),
+        (encode(Image.new("RGB", (4, 4)), "ICO"), "not a picture in a known format"),
+    ],
+)
+def test_what_is_not_accepted_is_named_with_what_is(data, what):
+    with pytest.raises(LayaError) as caught:
+        read(data)
+    assert str(caught.value) == f"The file is {what}, which cannot be read here; use JPEG, PNG, WebP, GIF, BMP or AVIF."
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow was built without AVIF")
+def test_avif_is_read():
+    assert read(encode(Image.new("RGB", (32, 32), "red"), "AVIF")).image.getpixel((9, 9))[0] > 230
+
+
+def test_random_damage_never_ends_in_anything_but_a_sentence(noise):
+    rng = np.random.default_rng(0)
+    for kind in ("JPEG", "PNG", "GIF", "WEBP", "BMP"):
+        data = np.frombuffer(encode(noise(size=(16, 16)), kind), np.uint8)
+        for _ in range(150):
+            broken = data.copy()
+            broken[rng.integers(0, len(data), 6)] = rng.integers(0, 256, 6)
+            with contextlib.suppress(LayaError):
+                read(broken.tobytes())
+
+
+def test_a_gif_of_very_many_pictures_is_not_counted(monkeypatch):
+    small = encode(Image.new("P", (1, 1)), "GIF")
+    frame = small[small.index(b",", 13) : -1]
+    monkeypatch.setattr("PIL.GifImagePlugin.GifImageFile.n_frames", property(lambda self: pytest.fail("it counts")))
+    picture = read(small[:-1] + frame * 1000 + b";")
+    assert picture.notes == ("Only the first of the file's pictures is used.",)
+
+
+def test_a_name_that_is_no_path_is_a_sentence():
+    with pytest.raises(LayaError, match="cannot be read"):
+        images.read_bytes(Path("a\0b"))
+
+
+def test_a_large_transparent_picture_is_the_small_one_scaled():
+    small = Image.new("P", (30, 10), 0)
+    small.putpalette([0, 0, 0, 255, 0, 0])
+    small.paste(1, (0, 0, 15, 10))
+    large = small.resize((3000, 1000), Image.Resampling.NEAREST)
+    picture = read(encode(large, transparency=bytes([0, 255]))).image
+    assert picture.size == (2048, 683)
+    assert (picture.getpixel((500, 300)), picture.getpixel((1500, 300))) == ((255, 0, 0), (255, 255, 255))
+    assert read(encode(Image.new("RGB", (3000, 9)), transparency=(0, 0, 0))).image.getpixel((9, 3)) == (255, 255, 255)
+
+
+def test_a_large_picture_is_scaled_down_once():
+    picture = read(encode(Image.new("RGB", (5000, 1000), "red"))).image
+    assert picture.size == (2048, 410)
+    assert picture.getpixel((5, 5)) == (255, 0, 0)
+
+
+# --- preparation -----------------------------------------------------------------------------------------------------
+
+
+def garment_picture() -> tuple[Image.Image, np.ndarray]:
+    """A 28 x 28 drawing in the data set's form: touches the box above and below, bright on black."""
+    values = np.zeros((28, 28), np.uint8)
+    values[0:28, 9:19] = 120
+    values[4:10, 4:24] = 200
+    return Image.fromarray(values), values
+
+
+def assert_same_but_for_smoothing(image: Image.Image, values: np.ndarray) -> None:
+    """Equal but for the scaling filter: 1/8 of an edge pixel is its neighbour, at a corner 1 - (7/8)^2 < 1/4."""
+    difference = np.abs(np.asarray(image, int) - values)
+    assert np.median(difference) == 0
+    assert difference.max() <= 200 / 4
+
+
+def test_a_picture_in_the_data_sets_form_is_left_alone():
+    picture, values = garment_picture()
+    for same in (picture, picture.convert("RGB")):
+        prepared = prepare(same, GARMENT)
+        assert np.array_equal(np.asarray(prepared.image), values)
+        assert prepared.steps == ("already in the model's format: used as it is",)
+
+
+@pytest.mark.parametrize("ground", [255, 235])
+def test_a_photograph_comes_back_in_the_data_sets_form(ground):
+    """A data-set picture made a photograph (dark object, bright wall, ten times as large, off centre), and back."""
+    _, values = garment_picture()
+    photo = np.full((400, 500, 3), ground, np.uint8)
+    large = np.kron(values, np.ones((10, 10)))
+    # The object's brightness runs from the ground (0) down to black (255).
+    photo[60:340, 130:410] = (ground - large / 255 * ground).round()[..., None]
+    prepared = prepare(Image.fromarray(photo), GARMENT)
+    assert_same_but_for_smoothing(prepared.image, values)
+    assert prepared.steps == (
+        "cropped to the object",
+        "longest edge scaled to 28 pixels and turned grey",
+        "inverted, so that the background is dark",
+        "padded to 28 x 28",
+    )
+
+
+def test_a_dark_background_is_not_inverted():
+    picture, values = garment_picture()
+    large = picture.resize((280, 280), Image.Resampling.NEAREST).convert("RGB")
+    prepared = prepare(large, GARMENT)
+    assert_same_but_for_smoothing(prepared.image, values)
+    assert not any("inverted" in step for step in prepared.steps)
+
+
+def test_a_busy_background_is_kept_whole(noise):
+    prepared = prepare(noise(size=(90, 60)), GARMENT)
+    assert prepared.steps[0].startswith("whole picture kept")
+    assert prepared.image.size == (28, 28)
+    assert np.asarray(prepared.image)[[0, -1]].max() == 0  # 90 x 60 is padded above and below
+
+
+@pytest.mark.parametrize("colour", ["white", "black", "grey"])
+def test_a_picture_of_nothing_is_prepared_to_nothing(colour):
+    assert np.asarray(prepare(Image.new("RGB", (50, 70), colour), GARMENT).image).max() == 0
+
+
+def test_the_preparation_can_be_left_out():
+    photo = Image.new("RGB", (60, 40), "white")
+    prepared = prepare(photo, GARMENT, recipe=False)
+    assert np.asarray(prepared.image).min() == 255
+    assert prepared.steps == ("scaled and cropped at the centre to 28 x 28 pixels", "turned grey")
+
+
+def test_extreme_shapes_are_prepared():
+    for size in ((1, 1), (3000, 1), (1, 3000)):
+        assert prepare(Image.new("RGB", size, "red"), GARMENT).image.size == (28, 28)
+        assert prepare(Image.new("RGB", size, "red"), GARMENT, recipe=False).image.size == (28, 28)
+
+
+def test_the_tensor_is_normalised_by_mean_and_std():
+    image = Image.new("RGB", (2, 1), (255, 0, 51))
+    rgb = Preprocessing(size=(1, 2), channels=3, mean=(0.5, 0.5, 0.2), std=(0.5, 0.25, 0.1))
+    x = to_tensor([image], rgb)
+    assert x.shape == (1, 3, 1, 2)
+    torch.testing.assert_close(x[0, :, 0, 0], torch.tensor([1.0, -2.0, 0.0]), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"channels": 2},
+        {"channels": 3},
+        {"std": [0.0]},
+        {"size": [0, 28]},
+        {"size": [9999, 28]},
+        {"recipe": "cubism"},
+        {"interpolation": "magic"},
+        {"crop": 1},
+    ],
+)
+def test_bad_preprocessing_is_refused(values):
+    import dataclasses
+
+    with pytest.raises(LayaError):
+        Preprocessing.from_dict(dataclasses.asdict(Preprocessing()) | values)
+
+
+def test_preprocessing_survives_json():
+    import dataclasses
+    import json
+
+    rgb = Preprocessing(size=(3, 4), channels=3, mean=(0.1, 0.2, 0.3), std=(1.0, 2.0, 3.0), interpolation="bicubic")
+    assert Preprocessing.from_dict(json.loads(json.dumps(dataclasses.asdict(rgb)))) == rgb
+
+
+def test_reading_leaves_no_file(tmp_path: Path, monkeypatch, noise):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    read(encode(noise(), "WEBP"))
+    assert list(tmp_path.iterdir()) == []
