@@ -7,12 +7,13 @@ from typing import Any
 
 from laya import checkpoints
 from laya.checkpoints.cards import model_card
-from laya.data import KNOWN
+from laya.data import KNOWN, ImageSet
 from laya.data.checks import check
 from laya.data.sources import parts
 from laya.device import machine
 from laya.errors import LayaError
 from laya.files import write, write_json
+from laya.inputs.images import Preprocessing
 from laya.progress import OnProgress, silent
 from laya.studies import profiles
 from laya.studies.evaluation import evaluate
@@ -49,14 +50,8 @@ def run(
     settings = dict(settings)
     title = str(settings.pop("title", out.name))
     config = TrainingConfig.from_dict(settings)
-    state = out / STATE
-    if resume and not state.exists():
-        done = (out / checkpoints.METRICS).exists()
-        raise LayaError(
-            f"{out.name!r} is finished; there is nothing to resume."
-            if done
-            else f"There is no interrupted training in {out.name!r}; leave --resume out."
-        )
+    if resume:
+        _check_interrupted(out)
     if config.data not in KNOWN:
         report = check(config.data, on_progress=on_progress)
         write_json(out / checkpoints.DATA, report.to_dict() | {"complaints": report.complaints()})
@@ -67,20 +62,51 @@ def run(
     runs: list[tuple[TrainingConfig, TrainingResult]] = []
     for number in range(config.seeds):
         one = replace(config, seed=config.seed + number, seeds=1)
-        file = state.with_stem(f"{state.stem}-{number}") if number else state
+        file = _state_file(out, number)
         go_on = resume and file.exists()
         result = train(one, data, preprocessing, file, validation=validation, resume=go_on, on_progress=on_progress)
         runs.append((one, result))
     config, result = max(runs, key=lambda run: run[1].best.validation_accuracy)  # the first of the best
-    weights = checkpoints.backbone_file(config.weights) if config.weights else None
-    shared = weights if config.frozen and weights and checkpoints.is_shared(weights) else None
-    checkpoints.save(
-        out, result.model, data.classes, preprocessing, title=title, training=asdict(config), shared=shared
-    )
-    checkpoint = checkpoints.load(str(out))
+    _save(out, config, result, data.classes, preprocessing, title)
     if test.split is None:  # the same pictures as for training, but for those that were held back
         test = data.subset(result.held)
-    metrics = evaluate(checkpoint, test, cached=config.frozen, on_progress=on_progress)
+    _measure(out, config, test, _history(result, runs), on_progress)
+    metrics = checkpoints.read_metrics(out)
+    card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=machine())
+    write(out / checkpoints.CARD, card.encode())
+    for number in range(len(runs)):
+        _state_file(out, number).unlink()
+
+
+def _state_file(out: Path, number: int) -> Path:
+    """Where the state of the run with the n-th seed lies."""
+    return out / STATE if number == 0 else (out / STATE).with_stem(f"{Path(STATE).stem}-{number}")
+
+
+def _check_interrupted(out: Path) -> None:
+    if _state_file(out, 0).exists():
+        return
+    if (out / checkpoints.METRICS).exists():
+        raise LayaError(f"{out.name!r} is finished; there is nothing to resume.")
+    raise LayaError(f"There is no interrupted training in {out.name!r}; leave --resume out.")
+
+
+def _save(
+    out: Path,
+    config: TrainingConfig,
+    result: TrainingResult,
+    classes: tuple[str, ...],
+    preprocessing: Preprocessing,
+    title: str,
+) -> None:
+    """The checkpoint itself; a frozen backbone whose weights can be shared is named, not copied."""
+    weights = checkpoints.backbone_file(config.weights) if config.weights else None
+    shared = weights if config.frozen and weights and checkpoints.is_shared(weights) else None
+    checkpoints.save(out, result.model, classes, preprocessing, title=title, training=asdict(config), shared=shared)
+
+
+def _history(result: TrainingResult, runs: list[tuple[TrainingConfig, TrainingResult]]) -> dict[str, Any]:
+    """What metrics.json says of the training."""
     history: dict[str, Any] = {
         "epochs": len(result.history),
         "best_epoch": result.best.epoch,
@@ -90,17 +116,17 @@ def run(
     }
     if len(runs) > 1:
         history["seeds"] = {str(each.seed): done.best.validation_accuracy for each, done in runs}
-    metrics |= {
-        "data": config.data,
-        "split": test.split or "validation",
-        "weights_sha256": checkpoint.weights,
-        "training": history,
-    }
+    return history
+
+
+def _measure(
+    out: Path, config: TrainingConfig, test: ImageSet, history: dict[str, Any], on_progress: OnProgress
+) -> None:
+    """Write metrics.json and profiles.json of a saved checkpoint."""
+    checkpoint = checkpoints.load(str(out))
+    origin = {"data": config.data, "split": test.split or "validation"}
+    metrics = evaluate(checkpoint, test, cached=config.frozen, on_progress=on_progress)
+    metrics |= {**origin, "weights_sha256": checkpoint.weights, "training": history}
     write_json(out / checkpoints.METRICS, metrics)
     depth = profiles.build(checkpoint, test, kept=False, cached=config.frozen, on_progress=on_progress)
-    depth |= {"data": config.data, "split": metrics["split"]}
-    write_json(out / checkpoints.PROFILES, depth, indent=None)
-    card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=machine())
-    write(out / checkpoints.CARD, card.encode())
-    for file in out.glob(f"{state.stem}*"):
-        file.unlink()
+    write_json(out / checkpoints.PROFILES, depth | origin, indent=None)
