@@ -72,7 +72,10 @@ def run(
         test = data.subset(result.held)
     _measure(out, config, test, _history(result, runs), on_progress)
     metrics = checkpoints.read_metrics(out)
-    card = model_card(out.name, title, checkpoints.read_config(out), metrics, command=command, machine=machine())
+    search = (out / checkpoints.SEARCH).read_text() if (out / checkpoints.SEARCH).is_file() else ""
+    card = model_card(
+        out.name, title, checkpoints.read_config(out), metrics, command=command, machine=machine(), search=search
+    )
     write(out / checkpoints.CARD, card.encode())
     for number in range(len(runs)):
         _state_file(out, number).unlink()

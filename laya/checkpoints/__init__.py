@@ -7,13 +7,14 @@
     <name>/evidence.json       all heads on the same task, several seeds each, if that was measured
     <name>/data.json           what a look at every training picture found, for one's own data
     <name>/README.md           the model card
+    <name>/search.md           how the recipe was chosen, for the card, if there was a choice
     <name>/samples/            pictures to try, if there are any
     backbones/<file>           weights of frozen backbones, shared by the checkpoints that name them
 
 Listing reads JSON alone; torch is imported only when a model is loaded or saved.
 """
 
-from laya.checkpoints.layout import BACKBONES, CARD, CONFIG, DATA, EVIDENCE, METRICS, PROFILES, WEIGHTS, roots
+from laya.checkpoints.layout import BACKBONES, CARD, CONFIG, DATA, EVIDENCE, METRICS, PROFILES, SEARCH, WEIGHTS, roots
 from laya.checkpoints.listing import Summary, available, find, samples, summary
 from laya.checkpoints.metadata import read_config, read_evidence, read_metrics, read_profiles
 from laya.checkpoints.store import Checkpoint, load, save
@@ -29,6 +30,7 @@ __all__ = [
     "EVIDENCE",
     "METRICS",
     "PROFILES",
+    "SEARCH",
     "WEIGHTS",
     "Checkpoint",
     "Summary",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 WEIGHTS, CONFIG, METRICS, CARD = "model.safetensors", "config.json", "metrics.json", "README.md"
 EVIDENCE, PROFILES, DATA = "evidence.json", "profiles.json", "data.json"
+SEARCH = "search.md"
 BACKBONES = "backbones"
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 

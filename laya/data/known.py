@@ -29,6 +29,7 @@ class KnownDataset:
     origin: str  # for the model card, Markdown
     license: str  # of weights trained on it; SPDX or Hugging Face identifier, lower case
     terms: str  # what may be done with weights and data, for the model card
+    limits: tuple[str, ...]  # what a model trained on it cannot do, for the model card
 
 
 def _places() -> list[Path]:
@@ -143,6 +144,13 @@ KNOWN = {
         "60,000 training and 10,000 test pictures of Zalando's articles, 28 x 28 grey, 10 classes; MIT licence",
         license="mit",
         terms="MIT, weights and data.",
+        limits=(
+            "Ten kinds of clothing and nothing else: any other picture is put into one of them, often with confidence.",
+            "Its pictures show one article, upright, centred, on a plain ground. Photographs are prepared like that "
+            "(cropped, grey, dark ground) before the model sees them; those with a busy ground cannot be.",
+            "With three layers a rank correlation on one image takes few values (-1, -0.5, 0.5 or 1 without ties); read "
+            "it over many images.",
+        ),
     ),
     "cifar10": KnownDataset(
         open=_cifar10,
@@ -158,6 +166,14 @@ KNOWN = {
         "10,000 test pictures (the first 800 of each class)",
         license="mit",
         terms="MIT for the weights. The data set states no licence; its pictures are not part of this project.",
+        limits=(
+            "Ten kinds of things and nothing else: any other picture is put into one of them, often with confidence.",
+            "It sees 32 x 32 pixels. A photograph is cropped to its middle square and scaled down to that before the "
+            "model looks; small things in a large scene are lost.",
+            "The training pictures went through JPEG compression once; so did the test pictures.",
+            "It was trained for 77 minutes on a processor. Larger networks that are trained for longer reach above "
+            "0.94.",
+        ),
     ),
     "best-artworks": KnownDataset(
         open=_best_artworks,
@@ -171,5 +187,15 @@ KNOWN = {
         license="mit",
         terms="MIT for the head's weights. The pictures are not part of this project; some of the painters are still "
         "under copyright.",
+        limits=(
+            "The style is that of the artist, not of the painting: a style is the first genre that the collection "
+            "lists for its artist.",
+            "Every artist stands in the training, the validation and the test part, so the model can lean on an "
+            "artist's hand. On paintings by other artists it will be right less often than here.",
+            "A few styles have very few pictures (Abstract Expressionism 16 in training, 4 in test), and a style may "
+            "be one artist's alone.",
+            "The backbone is not the published DINOv2: it was tuned for saliency, and its last block knows less about "
+            "style than its middle blocks. What the attention says about depth is said about this backbone.",
+        ),
     ),
 }

@@ -44,7 +44,8 @@ def test_the_card_is_made_of_the_figures(name):
     card = (folder / "README.md").read_text()
     command = f"python -m laya train --config checkpoints/{name}/recipe.toml --out checkpoints/{name}"
     machine = re.search(r"minutes on (.*?)\. The weights", card)[1]
-    assert card == model_card(name, config["title"], config, metrics, command=command, machine=machine)
+    search = (folder / "search.md").read_text() if (folder / "search.md").is_file() else ""
+    assert card == model_card(name, config["title"], config, metrics, command=command, machine=machine, search=search)
     metadata = yaml.safe_load(card.split("---\n")[1])
     assert metadata["license"] == "mit"
     results = {row["type"]: row["value"] for row in metadata["model-index"][0]["results"][0]["metrics"]}
