@@ -148,8 +148,8 @@ KNOWN = {
             "Ten kinds of clothing and nothing else: any other picture is put into one of them, often with confidence.",
             "Its pictures show one article, upright, centred, on a plain ground. Photographs are prepared like that "
             "(cropped, grey, dark ground) before the model sees them; those with a busy ground cannot be.",
-            "With three layers a rank correlation on one image takes few values (-1, -0.5, 0.5 or 1 without ties); read "
-            "it over many images.",
+            "With three layers a rank correlation on one image takes few values (-1, -0.5, 0.5 or 1 without ties); "
+            "read it over many images.",
         ),
     ),
     "cifar10": KnownDataset(
