@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import shlex
 import shutil
 from dataclasses import fields
@@ -73,6 +74,17 @@ def test_every_test_that_holds_something_is_there():
         (file.name, name) for file in (PROJECT / "tests").rglob("test_*.py") for name in TEST.findall(file.read_text())
     }
     assert [test for test in named if test not in there] == []
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports():
+    assert (DOCS / "rooms.svg").read_text() == runpy.run_path(str(DOCS / "rooms.py"))["draw"]()
+
+
+def test_every_file_that_the_plan_of_the_house_names_is_there():
+    text = (DOCS / "architecture.md").read_text()
+    named = set(re.findall(r"`((?:laya|pages)/[\w/.]+)`", text))
+    assert len(named) > 25
+    assert [name for name in named if not (PROJECT / name).exists()] == []
 
 
 @pytest.mark.slow
