@@ -13,14 +13,14 @@ from tempfile import TemporaryDirectory
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.load import picture
+from benchmarks.load.questions import picture
 from benchmarks.timing import Row, compare, row, seconds
-from benchmarks.visitor import PROJECT, Server, Visitor, serving, visiting
+from benchmarks.visitor import Visitor, visiting
 from laya import checkpoints
 from laya.explanation import explain
+from tests.server import PROJECT, Server, serving
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 # The chart of the depth is there when the numbers of alpha in it are those of this picture and its bars are drawn.
 DRAWN = """([key, alpha]) => {
     const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
@@ -64,7 +64,7 @@ def _first_page() -> None:
         async with visiting(server, until="file_uploader"):  # drawn when all above it is; the model is still loaded
             pass
 
-    with TemporaryDirectory() as place, serving(Path(place) / "log", wait=0.02) as server:
+    with TemporaryDirectory() as place, serving(Path(place) / "log") as server:
         asyncio.run(visit(server))
 
 
@@ -76,10 +76,10 @@ def _charts(server: Server, model: str, repeats: int) -> Iterator[Row]:
         return
     right = [explain(checkpoints.load(model), picture(model, number)) for number in range(repeats + 2)]
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        browser = play.chromium.launch(executable_path=chromium)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         page.set_default_timeout(90_000)
-        page.goto(f"http://{server.address}/?model={model}", wait_until="domcontentloaded")
+        page.goto(f"{server.address}/?model={model}", wait_until="domcontentloaded")
         taken = [
             _upload(page, picture(model, number), list(result.attributions["alpha"]))
             for number, result in enumerate(right)

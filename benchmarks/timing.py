@@ -1,15 +1,18 @@
-"""Times and peaks of memory on a noisy machine: two sides take turns, and medians of ratios are compared."""
+"""Times and peaks of memory on a noisy machine: two sides take turns, and medians of ratios are compared.
+
+pyperf and torch's Timer measure one side at a time, whose drift is then in the ratio; so the turns are ours.
+"""
 
 import ctypes
 import gc
-import re
-import time
+import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
+import numpy as np
 import torch
+from torch.utils.benchmark import timer
 
 Work = Callable[[], object]
 
@@ -46,9 +49,18 @@ class Row:
         return None if self.target is None else self.value <= self.target
 
 
-def row(what: str, model: str, values: Sequence[float], *, unit: str, target: float | None) -> Row:
+def row(
+    what: str,
+    model: str,
+    values: Sequence[float],
+    *,
+    unit: str,
+    target: float | None,
+    sides: tuple[float, float] | None = None,
+) -> Row:
     """A line from repeated measurements of one quantity."""
-    return Row(what, model, median(values), *_quartiles(values), unit, target, len(values))
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
+    return Row(what, model, middle, low, high, unit, target, len(values), sides)
 
 
 def compare(
@@ -85,23 +97,15 @@ def compare(
         mine = measure(ours)
         pairs.append((mine, factor * (measure(reference) if late is None else late)))
     gc.unfreeze()
+    ours_taken, reference_taken = np.median(pairs, axis=0).tolist()
     ratios = [mine / theirs for mine, theirs in pairs]
-    sides = (median(mine for mine, _ in pairs), median(theirs for _, theirs in pairs))
-    return Row(what, model, median(ratios), *_quartiles(ratios), "x", target, repeats, sides)
+    return row(what, model, ratios, unit="x", target=target, sides=(ours_taken, reference_taken))
 
 
 def seconds(work: Work) -> float:
-    """Wall-clock time of one run, without the garbage collector in it."""
+    """Wall-clock time of one run and what it left to the GPU; timeit keeps the garbage collector out of it."""
     gc.collect()
-    gc.disable()
-    _finish()
-    begin = time.perf_counter()
-    try:
-        work()
-        _finish()
-        return time.perf_counter() - begin
-    finally:
-        gc.enable()
+    return timeit.timeit(work, timer=timer, number=1)
 
 
 def peak(work: Work) -> float:
@@ -109,28 +113,16 @@ def peak(work: Work) -> float:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
+        allocated = torch.cuda.memory_allocated()
         work()
-        return (torch.cuda.max_memory_allocated() - before) / 2**20
+        return (torch.cuda.max_memory_allocated() - allocated) / 2**20
     ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back to the system, and counts again when it is used
-    Path("/proc/self/clear_refs").write_text("5")  # the highest mark is the present one
-    resident = _memory("VmRSS")
+    # psutil and the resource module know no highest mark that can be set back to the present one
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _highest()
     work()
-    return _memory("VmHWM") - resident
+    return _highest() - before
 
 
-def _memory(name: str) -> float:
-    found = re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found is not None  # noqa: S101  # every Linux has both
-    return int(found[1]) / 1024
-
-
-def _finish() -> None:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
-def _quartiles(values: Sequence[float]) -> tuple[float, float]:
-    ordered = sorted(values)
-    quarter = len(ordered) // 4
-    return ordered[quarter], ordered[-1 - quarter]
+def _highest() -> float:
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1024

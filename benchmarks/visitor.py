@@ -1,16 +1,12 @@
-"""The real app in a process of its own, and visitors who speak Streamlit's websocket protocol as a browser does."""
+"""Visitors of the app who speak Streamlit's websocket protocol as a browser does.
+
+No library does: Streamlit's own AppTest runs a script without a server, and locust or httpx know no such protocol.
+"""
 
 import asyncio
-import os
-import re
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -25,68 +21,9 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
-PROJECT = Path(__file__).parent.parent
+from tests.server import Server
+
 FINISHED = ForwardMsg.FINISHED_SUCCESSFULLY
-
-
-@dataclass(frozen=True)
-class Server:
-    """The running app."""
-
-    address: str  # host:port
-    pid: int
-    log: Path
-
-    def memory(self) -> float:
-        """Resident MB."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-    def cpu(self) -> float:
-        """Seconds of processor time so far."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def loads(self) -> int:
-        """How many times a model was loaded, by Streamlit's own count."""
-        text = requests.get(f"http://{self.address}/_stcore/metrics", timeout=30).text
-        found = re.findall(r"cache_compute_duration_seconds_count\{([^}]*)\} (\d+)", text)
-        return sum(int(count) for labels, count in found if "state._load" in labels)
-
-    def faults(self) -> list[str]:
-        """Tracebacks in the log, by their last line."""
-        parts = self.log.read_text().split("Traceback (most recent call last)")[1:]
-        return [next((line for line in part.splitlines() if re.match(r"[\w.]+(:|$)", line)), "?") for part in parts]
-
-
-@contextmanager
-def serving(log: Path, threads: int | None = None, wait: float = 0.25) -> Iterator[Server]:
-    """A fresh app that reaches no other machine; ``threads`` are torch's, None its own choice.
-
-    It is asked every ``wait`` seconds whether it is there.
-    """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [sys.executable, "-m", "tests.unplugged", "streamlit", "run", "app.py", "--server.headless", "true"]
-    command += ["--server.port", address.split(":")[1], "--server.fileWatcherType", "none"]
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
-    if threads is not None:
-        environment["OMP_NUM_THREADS"] = str(threads)
-    with log.open("w") as output:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=output, stderr=subprocess.STDOUT)  # noqa: S603
-    try:
-        for _ in range(int(60 / wait)):
-            time.sleep(wait)
-            with suppress(requests.RequestException):
-                requests.get(f"http://{address}/_stcore/health", timeout=2).raise_for_status()
-                break
-        else:
-            raise RuntimeError("the app did not start: " + log.read_text())
-        yield Server(address, process.pid, log)
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
 
 
 @dataclass
@@ -190,7 +127,7 @@ class Visitor:
         (urls,) = (await self.until("file_urls_response")).file_urls_response.file_urls
         reply = await asyncio.to_thread(
             requests.put,
-            f"http://{self.server.address}{urls.upload_url}",
+            f"{self.server.address}{urls.upload_url}",
             files={name: (name, data)},
             headers={"X-Xsrftoken": self.token},
             cookies={"_streamlit_xsrf": self.token},
@@ -209,13 +146,13 @@ class Visitor:
 @asynccontextmanager
 async def visiting(server: Server, page: str = "", *, until: str | None = None, **query: str) -> AsyncIterator[Visitor]:
     """Open the app as a browser does, and wait for the page, or for its first element of a kind."""
-    first = await asyncio.to_thread(requests.get, f"http://{server.address}/_stcore/health", timeout=60)
+    first = await asyncio.to_thread(requests.get, f"{server.address}/_stcore/health", timeout=60)
     token = first.cookies.get("_streamlit_xsrf") or ""
     async with connect(
-        f"ws://{server.address}/_stcore/stream",
+        f"{server.address.replace('http', 'ws', 1)}/_stcore/stream",
         subprotocols=[Subprotocol("streamlit"), Subprotocol(token)],
         additional_headers={"Cookie": f"_streamlit_xsrf={token}"},
-        origin=Origin(f"http://{server.address}"),
+        origin=Origin(server.address),
         max_size=None,
         open_timeout=60,
         ping_interval=None,  # a browser sends none

@@ -6,11 +6,7 @@ Without Chromium these tests skip, without nginx they go without the proxy; in C
 import os
 import re
 import shutil
-import socket
 import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,20 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests import server
 from tests.conftest import PROJECT
-from tests.unplugged import MARK
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--use-fake-device-for-media-stream",  # a test pattern instead of a camera
-    "--use-fake-ui-for-media-stream",
-]
+FLAGS = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]  # a test pattern instead of a camera
 GUIDE = (PROJECT / "docs" / "deployment.md").read_text()
 NGINX = re.search(r"```nginx\n(.*?)```", GUIDE, re.DOTALL)[1]
 OPTIONS = re.findall(r"^streamlit run app.py (.*--server.baseUrlPath=.*)$", GUIDE, re.MULTILINE)[0].split()
@@ -87,50 +73,18 @@ def url(nginx: str | None, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     assert [path for path in asked if not path.startswith("/laya/") and path != "/laya"] == []
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
-def wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
-    """Wait until the app answers there; a process that ended, or a minute, fails with what it wrote."""
-    for _ in range(240):
-        time.sleep(0.25)
-        try:
-            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2).close()
-        except OSError:
-            if process.poll() is not None:
-                break
-        else:
-            return
-    pytest.fail("it did not start: " + log.read_text())
-
-
 @contextmanager
 def serving(log: Path, *options: str, path: str = "") -> Iterator[str]:
-    """The address of a fresh app under ``path``; its output must hold no traceback at the end."""
-    port = free_port()
-    command = [sys.executable, "-m", "tests.unplugged", "streamlit", "run", "app.py", "--server.port", str(port)]
-    command += ["--server.headless", "true", "--server.baseUrlPath", path, *options]
-    with log.open("w") as output:
-        process = subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
-    address = f"http://127.0.0.1:{port}{path}"
-    try:
-        wait_for(address, process, log)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=60)  # a busy machine takes its time to take an interpreter with torch apart
-    assert "Traceback" not in log.read_text()
-    assert MARK not in log.read_text()
+    """The address of a fresh app under ``path``; its output must hold no fault at the end."""
+    with server.serving(log, *options, path=path) as app:
+        yield app.address
+    assert app.faults() == []
 
 
 @contextmanager
 def proxied(nginx: str, folder: Path, app: str) -> Iterator[str]:
     """The address of nginx before the app, unprivileged, with all that it writes in ``folder``."""
-    port = free_port()
+    port = server.free_port()
     site = NGINX.replace("listen 80;", f"listen 127.0.0.1:{port};")
     site = site.replace("127.0.0.1:8501", f"127.0.0.1:{urlsplit(app).port}")
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -146,7 +100,7 @@ def proxied(nginx: str, folder: Path, app: str) -> Iterator[str]:
         process = subprocess.Popen(command, stdout=errors, stderr=errors)
     address = f"http://127.0.0.1:{port}/laya"
     try:
-        wait_for(address, process, folder / "errors")
+        server.wait_for(address, process, folder / "errors")
         yield address
     finally:
         process.terminate()
