@@ -7,7 +7,7 @@ import ctypes
 import gc
 import timeit
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -49,18 +49,10 @@ class Row:
         return None if self.target is None else self.value <= self.target
 
 
-def row(
-    what: str,
-    model: str,
-    values: Sequence[float],
-    *,
-    unit: str,
-    target: float | None,
-    sides: tuple[float, float] | None = None,
-) -> Row:
+def row(what: str, model: str, values: Sequence[float], *, unit: str, target: float | None) -> Row:
     """A line from repeated measurements of one quantity."""
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
-    return Row(what, model, middle, low, high, unit, target, len(values), sides)
+    return Row(what, model, middle, low, high, unit, target, len(values))
 
 
 def compare(
@@ -97,9 +89,8 @@ def compare(
         mine = measure(ours)
         pairs.append((mine, factor * (measure(reference) if late is None else late)))
     gc.unfreeze()
-    ours_taken, reference_taken = np.median(pairs, axis=0).tolist()
     ratios = [mine / theirs for mine, theirs in pairs]
-    return row(what, model, ratios, unit="x", target=target, sides=(ours_taken, reference_taken))
+    return replace(row(what, model, ratios, unit="x", target=target), sides=tuple(np.median(pairs, axis=0).tolist()))
 
 
 def seconds(work: Work) -> float:

@@ -1,6 +1,6 @@
 """Visitors of the app who speak Streamlit's websocket protocol as a browser does.
 
-No library does: Streamlit's own AppTest runs a script without a server, and locust or httpx know no such protocol.
+No library does so: Streamlit's own AppTest needs the script and its session state in the same process.
 """
 
 import asyncio

@@ -29,6 +29,7 @@ class Server:
     def loads(self) -> int:
         """How many times a model was loaded, by Streamlit's own count."""
         text = requests.get(f"{self.address}/_stcore/metrics", timeout=30).text
+        # prometheus_client reads this format, too; for one number a pattern will do
         found = re.findall(r"cache_compute_duration_seconds_count\{([^}]*)\} (\d+)", text)
         return sum(int(count) for labels, count in found if "cache._load" in labels)
 
@@ -42,15 +43,7 @@ class Server:
 
 @contextmanager
 def serving(log: Path, *options: str, path: str = "", threads: int | None = None) -> Iterator[Server]:
-    """A fresh app.
-
-    Parameters
-    ----------
-    log : takes all that the app writes.
-    options : of ``streamlit run``.
-    path : the base path, ``/laya``.
-    threads : torch's in the app; None leaves it to the environment.
-    """
+    """A fresh app under ``path``, with options of ``streamlit run``; ``threads`` are torch's, None as here."""
     port = free_port()
     command = [sys.executable, "-m", "tests.unplugged", "streamlit", "run", "app.py", "--server.port", str(port)]
     command += ["--server.headless", "true", "--server.fileWatcherType", "none", "--server.baseUrlPath", path, *options]
@@ -74,13 +67,7 @@ def free_port() -> int:
 
 
 def wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Wait until the app answers there.
-
-    Raises
-    ------
-    RuntimeError
-        The process ended, or a minute is over; with what it wrote.
-    """
+    """Wait until the app answers there; a process that ended, or a minute, raises RuntimeError with what it wrote."""
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
         time.sleep(0.02)  # the benchmark of the start waits for no more than this

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
+import psutil  # pip install -e '.[bench]'
 
 from benchmarks.load.crowd import crowd
 from benchmarks.load.figures import figures, tally
@@ -48,9 +48,8 @@ def level(
     outcomes = asyncio.run(watched())
     memory.append(_memory(server))
     cpu = _cpu(server) - cpu
-    found = figures(judged(outcomes))
+    found = figures(judged(outcomes)) | {"faults_in_log": server.faults()}
     found |= {"memory_mb": {"before": memory[0], "peak": max(memory), "after": memory[-1]}}
-    found |= {"faults_in_log": server.faults()}
     found |= {"users": users, "planned": users * explanations, "planned_total_effects": total_effects}
     found |= {"cpu_seconds": round(cpu, 1), "loads": server.loads() - loads, "load_average_before": busy}
     return found
@@ -123,8 +122,7 @@ def growth(server: Server, explanations: int, sessions: int, limit: float) -> di
     async def all_of_them() -> None:
         place = asyncio.Semaphore(CLOSERS)
         with suppress(TimeoutError):
-            async with asyncio.timeout(limit):
-                await asyncio.gather(*(visit(steps, place) for steps in plans))
+            await asyncio.wait_for(asyncio.gather(*(visit(steps, place) for steps in plans)), limit)
 
     asyncio.run(all_of_them())
     outcomes = judged(outcomes)
@@ -144,6 +142,5 @@ def _memory(server: Server) -> float:
 
 
 def _cpu(server: Server) -> float:
-    """Seconds of processor time so far."""
-    times = psutil.Process(server.pid).cpu_times()
-    return float(times.user + times.system)
+    """Seconds of processor time so far: user and system."""
+    return float(sum(psutil.Process(server.pid).cpu_times()[:2]))
