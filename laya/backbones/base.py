@@ -49,6 +49,15 @@ class Backbone(nn.Module, ABC):
         """The module whose tensors a file of this backbone's weights names."""
         return self
 
+    @property
+    def unread(self) -> frozenset[str]:
+        """Names that a file of the whole network's weights has as well, though no layer here depends on them."""
+        return frozenset()
+
+    def converted(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Weights of this network from elsewhere, in the names and shapes of :attr:`weights_module` where it can."""
+        return tensors
+
     def look_at(self, x: Tensor) -> None:
         """Learn what can be learnt from a sample of training images (N, C, H, W) before the training; often nothing."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -58,6 +58,7 @@ class Extracted(Backbone):
             raise LayaError(f"The network has no layer of one of the names {', '.join(map(repr, layers))}.") from error
         except Exception as error:  # what a foreign module raises while it is traced is its own
             raise LayaError("The network cannot be traced by torch.fx, so its layers cannot be read.") from error
+        self._unread = frozenset(module.state_dict().keys() - self.model.state_dict().keys())
         with torch.no_grad():
             device = next(
                 (each.device for each in self.model.parameters()), None
@@ -76,6 +77,16 @@ class Extracted(Backbone):
     def preprocessing(self) -> Preprocessing:
         """As it was given."""
         return self._preprocessing
+
+    @property
+    def weights_module(self) -> nn.Module:
+        """The network itself, whose names are those of its makers."""
+        return cast(nn.Module, self.model)
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """What was cut off: the classifier, and all that comes after the last layer."""
+        return self._unread
 
     @property
     def layer_modules(self) -> list[nn.Module]:

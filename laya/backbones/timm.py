@@ -1,5 +1,7 @@
 """Any model of timm, by name."""
 
+import sys
+from contextlib import suppress
 from inspect import signature
 from typing import Any, Literal, cast, get_args
 
@@ -98,6 +100,14 @@ class Timm(Backbone):
     def weights_module(self) -> nn.Module:
         """timm's own model."""
         return cast(nn.Module, self.model)
+
+    def converted(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Weights as their authors published them, or for another picture size, through timm's own filter for them."""
+        convert = getattr(sys.modules[type(self.model).__module__], "checkpoint_filter_fn", None)
+        if convert is not None:
+            with suppress(Exception):  # what a filter raises on names and shapes that it does not know is its own
+                return dict(convert(dict(tensors), self.model))
+        return tensors
 
     @property
     def layer_modules(self) -> list[nn.Module]:

@@ -1,5 +1,7 @@
 """What a recipe asks for: the backbone with its first weights, and how pictures are prepared for it."""
 
+import logging
+
 import torch
 
 from laya.backbones import Backbone, build_backbone
@@ -8,9 +10,11 @@ from laya.data import KNOWN
 from laya.inputs.images import Preprocessing
 from laya.training.config import TrainingConfig
 
+_LOGGER = logging.getLogger(__name__)
+
 
 def make_backbone(config: TrainingConfig) -> Backbone:
-    """The backbone of a recipe with the weights it begins with.
+    """The backbone of a recipe with the weights it begins with; what was done to weights to make them fit is logged.
 
     Raises
     ------
@@ -22,8 +26,11 @@ def make_backbone(config: TrainingConfig) -> Backbone:
         options["pretrained"] = True
     backbone = build_backbone(config.backbone, options)
     if config.weights:
-        tensors, _ = read_backbone_weights(backbone_file(config.weights), backbone.weights_module.state_dict())
-        backbone.weights_module.load_state_dict(tensors)
+        module = backbone.weights_module
+        tensors, _ = read_backbone_weights(
+            backbone_file(config.weights), module.state_dict(), backbone, on_note=_LOGGER.warning
+        )
+        module.load_state_dict(tensors)
     return backbone
 
 

@@ -74,7 +74,21 @@ def test_a_pickle_is_never_opened_whatever_its_name(saved, tmp_path):
     (saved / WEIGHTS).rename(saved / "model.pt")
     with pytest.raises(LayaError, match="are in a pickle file, which can run code and is never opened; convert"):
         load(str(saved))
+    for data in pickles:
+        (tmp_path / "resnet.pth").write_bytes(data)
+        with pytest.raises(
+            LayaError, match=r"'resnet\.pth' are a pickle, which .* never opened; .*save_file\(torch\.load"
+        ):
+            checkpoints.read_backbone_weights(tmp_path / "resnet.pth", {"x": torch.zeros(1)})
     assert not marker.exists()
+
+
+def test_a_damaged_header_is_not_taken_for_a_pickle(saved):
+    """A safetensors file whose header has 128 bytes begins with the byte that a pickle begins with."""
+    header = json.dumps({"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 9]}}).ljust(128).encode()
+    replace_weights(saved, len(header).to_bytes(8, "little") + header + bytes(4))
+    with pytest.raises(LayaError, match="are damaged or cut off; copy the file again"):
+        load(str(saved))
 
 
 @pytest.mark.parametrize(
@@ -87,6 +101,16 @@ def test_a_pickle_is_never_opened_whatever_its_name(saved, tmp_path):
         (lambda good: (2**40).to_bytes(8, "little") + good[8:], "cut off or not a safetensors file"),
         (lambda good: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a Git LFS pointer"),
         (lambda good: good[:8] + b"{" * 20 + good[28:], "damaged"),
+        (lambda good: b"<!DOCTYPE html><html></html>", "a web page and not the file itself; download it again"),
+        (
+            lambda good: b'{"metadata": {}, "weight_map": {}}',
+            "a JSON file; if it is the index of weights .*, join them",
+        ),
+        (
+            lambda good: pack({"x.npy": b""}),
+            r"an archive of NumPy arrays; save them with safetensors\.numpy\.save_file",
+        ),
+        (lambda good: pack({"model.safetensors": good}), "in a zip archive; unpack it first"),
     ],
 )
 def test_damaged_weights_are_named_by_their_damage(saved, data, cause):
@@ -105,10 +129,22 @@ def test_weights_that_do_not_fit_are_refused(saved, tmp_path):
 
     name = "head.classifier.bias"
     for tensors, cause in (
-        ({k: v for k, v in good.items() if k != name}, f"they lack '{name}'"),
-        (good | {"more": torch.zeros(1)}, "they have 'more' too many"),
-        (good | {name: torch.zeros(9)}, r"has the shape \(9,\), not \(3,\)"),
-        (good | {name: torch.zeros(3, dtype=torch.float16)}, "number type torch.float16"),
+        ({k: v for k, v in good.items() if k != name}, f"23 of 24 tensors fit, 1 is missing, '{name}'\\.$"),
+        (good | {"more": torch.zeros(1)}, r"24 of 24 tensors fit, 1 is too many, 'more'\.$"),
+        (
+            good | {name: torch.zeros(9)},
+            rf"23 of 24 tensors fit, 1 has another shape \('{name}': \(9,\), not \(3,\)\)\.$",
+        ),
+        (
+            {f"module.model.{k}": v for k, v in good.items()},
+            r"config\.json: 0 of 24 tensors fit, 24 are missing, such as 'backbone\.blocks\.0\.0\.bias' and .*, 24 are "
+            r"too many, such as 'module\.model\.back.*; every name begins with 'module\.model\.': save the model",
+        ),
+        (
+            good | {name: torch.zeros(3, dtype=torch.float16)},
+            rf"number type torch.float16, .* in '{name}'; save them as f",
+        ),
+        (good | {name: torch.zeros(3, dtype=torch.int8)}, r"torch\.int8, .*; give weights that are not quantised"),
         (good | {name: torch.tensor([0.0, torch.nan, 0.0])}, "holds values that are not numbers"),
     ):
         replace_weights(saved, rewritten(tensors))
@@ -127,7 +163,7 @@ def test_one_flipped_bit_is_noticed(saved):
 @pytest.mark.parametrize(
     ("changes", "cause"),
     [
-        ({"classes": ["a", "b"]}, r"'head.classifier.bias' has the shape \(3,\), not \(2,\)"),
+        ({"classes": ["a", "b"]}, r"2 have another shape \(such as 'head\.classifier\.bias': \(3,\), not \(2,\)\)\.$"),
         ({"classes": ["a"]}, "at least 2 class names"),
         ({"classes": ["a", "a", "b"]}, "names a class twice"),
         ({"classes": [1, 2, 3]}, "at least 2 class names"),
@@ -315,6 +351,22 @@ def test_a_folder_of_ones_own_stands_beside_ours(saved, monkeypatch):
     assert [entry.folder for entry in checkpoints.available()] == [other / "second", other / "small"]  # one's own first
     monkeypatch.delenv("LAYA_CHECKPOINTS")
     assert [entry.folder for entry in checkpoints.available()] == [saved]
+
+
+def test_a_folder_without_weights_says_what_it_has_instead(saved):
+    (saved / WEIGHTS).rename(saved / "weights.safetensors")
+    with pytest.raises(LayaError, match=r"'small' has no model\.safetensors; is it 'weights\.safetensors'\?"):
+        load(str(saved))
+    (saved / "weights.safetensors").rename(saved / "model-00001-of-00002.safetensors")
+    with pytest.raises(LayaError, match=r"'small' are cut into several files; join them .*, as model\.safetensors"):
+        load(str(saved))
+
+
+def test_a_number_type_that_torch_does_not_have_is_named(saved):
+    header = json.dumps({"x": {"dtype": "F8_E8M0", "shape": [4], "data_offsets": [0, 4]}}).encode()
+    replace_weights(saved, len(header).to_bytes(8, "little") + header + bytes(4))
+    with pytest.raises(LayaError, match="numbers of the type F8_E8M0, which torch cannot read; save them as float32"):
+        load(str(saved))
 
 
 @pytest.mark.parametrize("inside", ["", "my model/"])
