@@ -369,7 +369,7 @@ def test_a_number_type_that_torch_does_not_have_is_named(saved):
         load(str(saved))
 
 
-@pytest.mark.parametrize("inside", ["", "my model/"])
+@pytest.mark.parametrize("inside", ["", "my model/", "runs/2024/my model/", "runs\\my model\\"])
 def test_a_zip_becomes_a_checkpoint(saved, tmp_path, inside):
     files = {inside + file.name: file.read_bytes() for file in saved.iterdir()}
     files |= {inside + "evil.py": b"import os", "../../outside.json": b"{}", inside + "samples/x.png": b"x"}
@@ -379,6 +379,37 @@ def test_a_zip_becomes_a_checkpoint(saved, tmp_path, inside):
     assert sorted(file.name for file in folder.iterdir()) == ["config.json", "model.safetensors"]
     assert sorted(each.name for each in tmp_path.iterdir()) == ["checkpoints", "place"]
     assert load(str(folder)).weights == load(str(saved)).weights
+
+
+def test_of_several_checkpoints_in_a_zip_the_outermost_is_taken(saved, tmp_path):
+    good = {file.name: file.read_bytes() for file in saved.iterdir()}
+    backup = {f"backup/old/{name}": b"no checkpoint" for name in good}
+    folder = checkpoints.unpack(pack(backup | good | {"backup/metrics.json": b"{"}), "x.zip", tmp_path / "one")
+    assert load(str(folder)).weights == load(str(saved)).weights
+    both = {f"{place}/{name}": data for place in ("first", "second") for name, data in good.items()}
+    with pytest.raises(LayaError, match=r"'x\.zip' holds 2 checkpoints, such as 'first' and 'second'; pack one alone"):
+        checkpoints.unpack(pack(both), "x.zip", tmp_path / "two")
+    apart = {f"{name}/{name}": data for name, data in good.items()}
+    with pytest.raises(LayaError, match=r"no checkpoint: pack model\.safetensors and config\.json, .*, in one folder"):
+        checkpoints.unpack(pack(apart), "x.zip", tmp_path / "apart")
+    with pytest.raises(LayaError, match="no checkpoint: a pickle can run code and is never opened; pack"):
+        checkpoints.unpack(pack({"config.json": b"{}", "pytorch_model.bin": b""}), "x.zip", tmp_path / "pickle")
+
+
+def test_a_zip_may_bring_the_backbone_weights_that_its_config_names(tmp_path, monkeypatch):
+    only_checkpoints(monkeypatch, tmp_path)
+    model = make_model()
+    shared = tmp_path / "tiny.safetensors"
+    save_file(model.backbone.state_dict(), shared)
+    checkpoints.save(tmp_path / "art", model, CLASSES, PREPROCESSING, title="Art", training={}, shared=shared)
+    files = {file.name: file.read_bytes() for file in (tmp_path / "art").iterdir()}
+    with pytest.raises(LayaError, match=r"needs the backbone weights 'tiny\.safetensors'; .* or beside its own model"):
+        checkpoints.unpack(pack(files), "art.zip", tmp_path / "without")
+    more = {"tiny.safetensors": shared.read_bytes(), "other.safetensors": b"x"}
+    folder = checkpoints.unpack(pack(files | more), "art.zip", tmp_path / "with")
+    assert sorted(file.name for file in folder.iterdir()) == ["config.json", "model.safetensors", "tiny.safetensors"]
+    x = torch.rand(2, 1, 8, 8)
+    assert torch.equal(load(str(folder)).model.cpu()(x), model(x))
 
 
 def test_useless_archives_are_refused(saved, tmp_path, monkeypatch):
