@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from PIL import Image, ImageFilter, ImageOps
+from PIL import Image, ImageChops, ImageFile, ImageFilter, ImageOps
 from torch import Tensor
 
 from laya.errors import LayaError, unknown
@@ -148,26 +148,10 @@ def read(data: bytes) -> Picture:
         raise LayaError(
             f"The file has {len(data) / 2**20:.1f} MB, more than the limit of {MAX_BYTES >> 20} MB; save it smaller."
         )
-    image = _open(data)
-    width, height = image.size
-    if width * height > MAX_PIXELS:
-        raise LayaError(
-            f"The picture has {width} x {height} pixels, more than the limit of {MAX_PIXELS // 10**6} million; "
-            "scale it down first."
-        )
-    notes = []
     try:
-        if getattr(image, "is_animated", False):  # how many there are takes seconds to count in a long GIF
-            notes.append("Only the first of the file's pictures is used.")
-        image.seek(0)
-        image.load()
-        ImageOps.exif_transpose(image, in_place=True)
-        picture = _averageable(image)
-        picture.thumbnail((LONGEST, LONGEST))  # before anything is copied that may be large
-        picture = _rgb(picture)
+        return _decode(data)
     except BROKEN as error:
         raise LayaError("The file is incomplete or damaged; save or send it again.") from error
-    return Picture(picture, tuple(notes))
 
 
 def upright(image: Image.Image) -> Image.Image:
@@ -178,10 +162,29 @@ def upright(image: Image.Image) -> Image.Image:
     LayaError
         The colour mode has no fixed range.
     """
-    return _rgb(_averageable(ImageOps.exif_transpose(image)))
+    return _finish(_averageable(ImageOps.exif_transpose(image)), [])
 
 
-def _open(data: bytes) -> Image.Image:
+def _decode(data: bytes) -> Picture:
+    image = _open(data)
+    width, height = image.size
+    if width * height > MAX_PIXELS:
+        raise LayaError(
+            f"The picture has {width} x {height} pixels, more than the limit of {MAX_PIXELS // 10**6} million; "
+            "scale it down first."
+        )
+    notes: list[str] = []
+    if getattr(image, "is_animated", False):  # how many there are takes seconds to count in a long GIF
+        notes.append("Only the first of the file's pictures is used.")
+    image.seek(0)
+    loaded = _load(image, data)
+    ImageOps.exif_transpose(loaded, in_place=True)
+    picture = _averageable(loaded)
+    picture.thumbnail((LONGEST, LONGEST))  # before anything is copied that may be large
+    return Picture(_finish(picture, notes), tuple(notes))
+
+
+def _open(data: bytes) -> ImageFile.ImageFile:
     # Image.open() would check for a bomb before the size can be told to the person, so its loop over the registered
     # formats is repeated here for the allowed ones alone. Only the header is parsed.
     Image.init()
@@ -193,7 +196,7 @@ def _open(data: bytes) -> Image.Image:
             return factory(BytesIO(data), "")
         except BROKEN:
             if accept is not None and name != "MPO":
-                raise LayaError("The file is incomplete or damaged; save or send it again.") from None
+                raise
     raise LayaError(f"The file is {_kind(data)}, which cannot be read here; use {ACCEPTED}.")
 
 
@@ -208,23 +211,87 @@ def _kind(data: bytes) -> str:
     return "not a picture in a known format"
 
 
-def _averageable(image: Image.Image) -> Image.Image:
-    """The same picture in a mode with 8 bits a band, so that it can be scaled."""
-    if image.mode.startswith("I;16"):
-        return Image.fromarray((np.asarray(image).astype(np.uint16) >> 8).astype(np.uint8))
-    if image.mode in ("I", "F"):
-        raise LayaError("The picture's brightness has no fixed range; save it as 8-bit grey or colour.")
-    if image.mode in ("1", "P", "PA") or "transparency" in image.info:
-        return image.convert("RGBA" if image.has_transparency_data else "RGB")
+def _load(image: ImageFile.ImageFile, data: bytes) -> Image.Image:
+    """Decode, and mend what Pillow makes of the transparency of some files."""
+    drawn = image.tile[0].extents if image.format == "GIF" else None
+    image.load()
+    if image.format == "PNG":
+        return _mended(image, data)
+    if image.format == "BMP" and image.mode == "RGBA" and image.getextrema()[-1] == (0, 0):
+        return image.convert("RGB")  # many programs leave the fourth byte empty, and mean nothing by it
+    if drawn is not None and drawn != (0, 0, *image.size) and not image.has_transparency_data:
+        opaque = Image.new("L", image.size)
+        opaque.paste(255, drawn)
+        framed = image.convert("RGB")
+        framed.putalpha(opaque)  # Pillow puts a colour of the palette around a small first frame, browsers nothing
+        return framed
     return image
 
 
-def _rgb(image: Image.Image) -> Image.Image:
-    if image.has_transparency_data:
-        layer = image.convert("RGBA")
-        ground = Image.new("RGBA", layer.size, (*BACKGROUND, 255))
-        return Image.alpha_composite(ground, layer).convert("RGB")
-    return image.convert("RGB")
+def _mended(image: Image.Image, data: bytes) -> Image.Image:
+    """A PNG's pixels with all that its file says of transparency and grey.
+
+    The file gives a transparent colour at its own depth. Pillow spreads 2 and 4 bits over 0..255 and of 16 bits a
+    colour keeps the upper 8, but leaves the transparent colour as it is. It makes colour of 16-bit grey with an alpha.
+    """
+    depth, colour_type = data[24:26]  # their places in the header are fixed
+    if depth == 16 and colour_type == 4:
+        return image.convert("LA")
+    key = image.info.get("transparency")
+    if key is None:
+        return image
+    if image.mode == "L":
+        most = 2**depth - 1
+        image.info["transparency"] = (key & most) * (255 // most)
+    elif image.mode == "RGB" and depth == 8:
+        image.info["transparency"] = tuple(value & 255 for value in key)
+    elif image.mode == "RGB":
+        low = _open(data)
+        low.tile = [low.tile[0]._replace(args="RGB;16L")]  # the other order of bytes: decodes the lower 8 bits
+        opaque = Image.new("L", image.size)
+        for part, shift in ((image, 8), (low, 0)):
+            for band, value in zip(part.split(), key, strict=True):
+                same = value >> shift & 255
+                opaque = ImageChops.lighter(opaque, band.point([255 * (level != same) for level in range(256)]))
+        del image.info["transparency"]
+        image.putalpha(opaque)
+    return image
+
+
+def _averageable(image: Image.Image) -> Image.Image:
+    """The same picture with 8 bits a band and its transparency as a band, so that it can be scaled."""
+    key = image.info.get("transparency")
+    if image.mode.startswith("I;16"):
+        values = np.asarray(image).astype(np.uint16)
+        grey = Image.fromarray((values >> 8).astype(np.uint8))
+        if key is not None:
+            grey.putalpha(Image.fromarray((values != key).astype(np.uint8) * 255))
+        return grey
+    if image.mode in ("I", "F"):
+        raise LayaError("The picture's brightness has no fixed range; save it as 8-bit grey or colour.")
+    if image.mode == "RGB" and key is not None and max(key) > 255:  # opened elsewhere: the lower 8 of 16 bits are gone
+        image = image.copy()
+        image.info["transparency"] = tuple(value >> 8 for value in key)
+    if image.mode in ("1", "P", "PA") or key is not None:
+        mode = "L" if image.mode in ("1", "L") else "RGB"
+        return image.convert(mode + "A" if image.has_transparency_data else mode)
+    return image
+
+
+def _finish(picture: Image.Image, notes: list[str]) -> Image.Image:
+    """RGB, on white."""
+    alpha = None
+    if picture.has_transparency_data:
+        picture = picture.convert("LA" if picture.mode in ("LA", "La") else "RGBA")
+        alpha = picture.getchannel("A")
+        picture = picture.convert(picture.mode.removesuffix("A"))
+        if alpha.getextrema() == (0, 0):
+            notes.append("Every pixel is fully transparent; only the white behind the picture is left.")
+    picture = picture.convert("RGB")
+    if alpha is not None:
+        ground = Image.new("RGB", picture.size, BACKGROUND)
+        picture = Image.composite(picture, ground, alpha)
+    return picture
 
 
 # --- Picture -> Prepared -> tensor ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Uploads: every way in which a picture file can surprise (CASES H01 to H06), and the preparation of Fashion-MNIST."""
 
 import contextlib
+import io
 import struct
 import tracemalloc
 import zlib
@@ -12,21 +13,39 @@ import torch
 from PIL import Image, ImageFile, features
 
 from laya.errors import LayaError
-from laya.inputs import images
-from laya.inputs.images import Preprocessing, prepare, read, to_tensor
+from laya.inputs.images import Preprocessing, prepare, read, to_tensor, upright
 from tests.conftest import encode
 
 GARMENT = Preprocessing(size=(28, 28), channels=1, recipe="garment")
 
 
+def chunk(kind: bytes, body: bytes) -> bytes:
+    """A piece of a PNG."""
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def png(
+    size: tuple[int, int], depth: int, colour_type: int, pixels: bytes, *extra: bytes, interlaced: int = 0
+) -> bytes:
+    """A PNG written by hand: ``pixels`` are its filtered rows, ``extra`` the chunks before them."""
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, depth, colour_type, 0, 0, interlaced))
+    body = chunk(b"IDAT", zlib.compress(pixels))
+    return b"\x89PNG\r\n\x1a\n" + header + b"".join(extra) + body + chunk(b"IEND", b"")
+
+
+def words(*values: int) -> bytes:
+    """Numbers of 16 bits, as PNG stores them."""
+    return struct.pack(f">{len(values)}H", *values)
+
+
+def row(picture: Image.Image) -> list[tuple[int, ...]]:
+    """The uppermost row's colours."""
+    return [picture.getpixel((x, 0)) for x in range(picture.width)]
+
+
 def png_header(width: int, height: int) -> bytes:
     """A PNG that claims a size and holds next to nothing."""
-
-    def chunk(kind: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 99))
+    return png((width, height), 8, 2, b"\0" * 99)
 
 
 # --- orientation and colour ------------------------------------------------------------------------------------------
@@ -72,6 +91,127 @@ def test_transparency_is_laid_on_white():
     assert read(encode(Image.new("LA", (1, 1), (0, 0)))).image.getpixel((0, 0)) == (255, 255, 255)
     half = read(encode(Image.new("RGBA", (1, 1), (0, 0, 0, 128)))).image.getpixel((0, 0))
     assert half == (127, 127, 127)
+
+
+WHITE = (255, 255, 255)
+INDEXED = chunk(b"PLTE", bytes([0, 0, 0, 255, 0, 0]))
+
+
+@pytest.mark.parametrize(
+    ("depth", "colour_type", "pixels", "key", "colours"),
+    [
+        # Grey with a colour that is transparent, at the depth of the file: exactly this one.
+        (16, 0, words(0x1234, 0x1235, 0x8034), words(0x1234), [WHITE, (18,) * 3, (128,) * 3]),
+        (16, 0, words(0, 1, 0xFFFF), words(0), [WHITE, (0,) * 3, WHITE]),
+        (8, 0, bytes([5, 10, 200]), words(5), [WHITE, (10,) * 3, (200,) * 3]),
+        (4, 0, b"\x5a\x10", words(5), [WHITE, (170,) * 3, (17,) * 3]),
+        (2, 0, b"\x18", words(1), [(0,) * 3, WHITE, (170,) * 3]),
+        (1, 0, b"\x40", words(0), [WHITE, WHITE, WHITE]),
+        (1, 0, b"\x40", words(1), [(0,) * 3, WHITE, (0,) * 3]),
+        # Colour with one that is transparent.
+        (
+            16,
+            2,
+            words(0x1234, 0, 0xFFFF, 0x1235, 0, 0xFFFF, 0x1234, 0, 0xFF00),
+            words(0x1234, 0, 0xFFFF),
+            [WHITE, (18, 0, 255), (18, 0, 255)],
+        ),
+        (16, 2, words(0, 0, 0, 0, 1, 0, 0, 0, 0x100), words(0, 0, 0), [WHITE, (0, 0, 0), (0, 0, 1)]),
+        (8, 2, bytes([1, 2, 3, 1, 2, 4, 0, 0, 0]), words(1, 2, 3), [WHITE, (1, 2, 4), (0, 0, 0)]),
+        # An alpha for every pixel.
+        (16, 4, words(0, 0, 0, 0x8000, 0, 0xFFFF), None, [WHITE, (127,) * 3, (0,) * 3]),
+        (8, 4, bytes([0, 0, 0, 128, 0, 255]), None, [WHITE, (127,) * 3, (0,) * 3]),
+        (
+            16,
+            6,
+            words(0, 0, 0, 0, 0, 0xFFFF, 0, 0x8000, 0xFFFF, 0, 0, 0xFFFF),
+            None,
+            [WHITE, (127, 255, 127), (255, 0, 0)],
+        ),
+        (8, 6, bytes([0, 0, 0, 0, 0, 255, 0, 128, 255, 0, 0, 255]), None, [WHITE, (127, 255, 127), (255, 0, 0)]),
+        # An alpha for every colour of a palette.
+        (8, 3, b"\0\1\1", b"\0", [WHITE, (255, 0, 0), (255, 0, 0)]),
+        (8, 3, b"\0\1\1", b"\x80\x80", [(127,) * 3, (255, 127, 127), (255, 127, 127)]),
+        (2, 3, b"\x14", b"\xff\0", [(0, 0, 0), WHITE, WHITE]),
+    ],
+)
+def test_whatever_is_transparent_in_a_png_of_any_depth_is_white(depth, colour_type, pixels, key, colours):
+    extra = ([INDEXED] if colour_type == 3 else []) + ([chunk(b"tRNS", key)] if key else [])
+    assert row(read(png((3, 1), depth, colour_type, b"\0" + pixels, *extra)).image) == colours
+
+
+def test_the_transparent_colour_of_an_interlaced_png_is_found_in_all_passes():
+    passes = b"\0" + words(1, 2, 3) + b"\0" + words(1, 2, 0x104)  # the first and the sixth, a pixel each
+    data = png((2, 1), 16, 2, passes, chunk(b"tRNS", words(1, 2, 3)), interlaced=1)
+    assert row(read(data).image) == [WHITE, (0, 0, 1)]
+
+
+def test_an_image_that_was_opened_elsewhere_is_laid_on_white_as_well():
+    key = chunk(b"tRNS", words(0x1234, 0, 0xFFFF))
+    opened = Image.open(io.BytesIO(png((2, 1), 16, 2, b"\0" + words(0x1234, 0, 0xFFFF, 0x2234, 0, 0xFFFF), key)))
+    for _ in range(2):  # the image is as it was
+        assert row(upright(opened)) == [WHITE, (34, 0, 255)]
+    opened = Image.open(io.BytesIO(png((2, 1), 16, 0, b"\0" + words(7, 0x8000), chunk(b"tRNS", words(7)))))
+    assert row(upright(opened)) == [WHITE, (128,) * 3]
+    for mode in ("I;16", "I;16L", "I;16B"):
+        assert upright(Image.new(mode, (1, 1), 0x8000)).getpixel((0, 0)) == (128,) * 3
+    for mode in ("RGBA", "LA", "PA", "RGBa", "La"):
+        assert upright(Image.new(mode, (1, 1))).getpixel((0, 0)) == WHITE
+
+
+@pytest.mark.parametrize("kind", ["WEBP", "AVIF", "GIF"])
+def test_transparency_in_other_formats_is_laid_on_white(kind):
+    if kind == "AVIF" and not features.check("avif"):
+        pytest.skip("this Pillow was built without AVIF")
+    picture = Image.new("RGBA", (16, 8), (0, 0, 0, 0))
+    picture.paste((255, 0, 0, 255), (8, 0, 16, 8))
+    image = read(encode(picture, kind, **({"lossless": True} if kind == "WEBP" else {}))).image
+    assert image.getpixel((2, 4)) == WHITE
+    assert np.abs(np.subtract(image.getpixel((13, 4)), (255, 0, 0))).max() <= 2
+
+
+def gif(frame: bytes, box: tuple[int, int, int, int], transparent: int | None = None) -> bytes:
+    """A GIF of 4 x 4 pixels in blue (0) and red (1), whose one frame fills ``box`` (x, y, width, height)."""
+    control = b"" if transparent is None else bytes([0x21, 0xF9, 4, 1, 0, 0, transparent, 0])
+    codes = [4, *(code for value in frame for code in (value, 4)), 5]  # cleared after each, they keep 3 bits
+    bits = sum(code << 3 * place for place, code in enumerate(codes))
+    packed = bits.to_bytes((3 * len(codes) + 7) // 8, "little")
+    screen = b"GIF89a" + struct.pack("<HHBBB", 4, 4, 0x80, 0, 0) + bytes([0, 0, 255, 255, 0, 0])
+    return screen + control + b"," + struct.pack("<HHHHB", *box, 0) + bytes([2, len(packed)]) + packed + b"\0;"
+
+
+def test_around_a_small_first_frame_of_a_gif_is_white():
+    small = read(gif(bytes([1, 1, 1, 0]), (2, 2, 2, 2))).image
+    assert [small.getpixel(at) for at in ((0, 0), (2, 2), (3, 3), (1, 3))] == [WHITE, (255, 0, 0), (0, 0, 255), WHITE]
+    keyed = read(gif(bytes([1, 1, 1, 0]), (2, 2, 2, 2), transparent=0)).image
+    assert [keyed.getpixel(at) for at in ((0, 0), (2, 2), (3, 3))] == [WHITE, (255, 0, 0), WHITE]
+    assert read(gif(bytes(16), (0, 0, 4, 4))).image.getpixel((0, 0)) == (0, 0, 255)
+
+
+def bmp(pixels: bytes, *, alpha: int | None) -> bytes:
+    """A BMP of 32 bits a pixel; ``alpha`` is its mask of a version 5 header, None the old header without masks."""
+    masks = b"" if alpha is None else struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, alpha).ljust(84, b"\0")
+    width, compression = len(pixels) // 4, 0 if alpha is None else 3
+    header = struct.pack("<IiiHHIIiiII", 40 + len(masks), width, 1, 1, 32, compression, len(pixels), 2835, 2835, 0, 0)
+    start = 14 + len(header + masks)
+    return b"BM" + struct.pack("<IHHI", start + len(pixels), 0, 0, start) + header + masks + pixels
+
+
+def test_the_fourth_byte_of_a_bmp_counts_where_it_says_something():
+    red = bytes([0, 0, 255])
+    assert row(read(bmp(red + b"\x80" + red + b"\0", alpha=0xFF000000)).image) == [(255, 127, 127), WHITE]
+    for alpha in (0xFF000000, 0, None):  # left empty everywhere, it means nothing
+        picture = read(bmp((red + b"\0") * 2, alpha=alpha))
+        assert (row(picture.image), picture.notes) == ([(255, 0, 0)] * 2, ())
+
+
+def test_a_picture_of_which_nothing_is_seen_says_so():
+    note = "Every pixel is fully transparent; only the white behind the picture is left."
+    assert read(encode(Image.new("RGBA", (4, 4), (255, 0, 0, 0)))).notes == (note,)
+    assert read(encode(Image.new("RGBA", (4, 4), (255, 0, 0, 1)))).notes == ()
+
+
+# --- modes -----------------------------------------------------------------------------------------------------------
 
 
 def test_cmyk_and_other_modes_become_rgb():
@@ -169,7 +309,8 @@ def test_what_is_not_accepted_is_named_with_what_is(data, what):
 
 @pytest.mark.skipif(not features.check("avif"), reason="this Pillow was built without AVIF")
 def test_avif_is_read():
-    assert read(encode(Image.new("RGB", (32, 32), "red"), "AVIF")).image.getpixel((9, 9))[0] > 230
+    data = encode(Image.new("RGB", (32, 32), "red"), "AVIF")
+    assert read(data).image.getpixel((9, 9))[0] > 230
 
 
 def test_random_damage_never_ends_in_anything_but_a_sentence(noise):
