@@ -3,13 +3,14 @@
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from PIL import Image, ImageChops, ImageFile, ImageFilter, ImageOps
+from PIL import Image, ImageChops, ImageCms, ImageFile, ImageFilter, ImageOps
 from torch import Tensor
 
 from laya.errors import LayaError, unknown
@@ -28,17 +29,21 @@ BROKEN = (
     *(struct.error, Image.DecompressionBombError),
 )
 BACKGROUND = (255, 255, 255)  # what shines through where a picture is transparent
+HEAD = 2**16  # bytes; what a file says about its colours comes before the picture
+SRGB = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)  # x, y of white, red, green and blue
+
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 Recipe = Literal["plain", "garment"]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A checked picture: upright, RGB, one frame, on white where it was transparent.
+    """A checked picture: upright, sRGB, one frame, on white where it was transparent.
 
     Attributes
     ----------
-    image : RGB image.
+    image : mode RGB, in the colours of sRGB.
     notes : what a person should know about the reading, one sentence each ("Only the first of 4 frames is used.").
     """
 
@@ -134,8 +139,9 @@ def read(data: bytes) -> Picture:
     """Decode an image file.
 
     The content decides, never a name: the format must be one of :data:`FORMATS`; the size is read from the header and
-    held against :data:`MAX_PIXELS` before anything is decoded; the EXIF orientation is applied; transparency is laid on
-    white; of an animation exactly the first frame is decoded.
+    held against :data:`MAX_PIXELS` before anything is decoded; the EXIF orientation is applied; an embedded colour
+    profile is applied, so that the colours are those of sRGB; transparency is laid on white; of an animation exactly
+    the first frame is decoded.
 
     Raises
     ------
@@ -155,14 +161,14 @@ def read(data: bytes) -> Picture:
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """An opened picture as :func:`read` gives it: turned as its EXIF tag says, RGB, on white where it is transparent.
+    """An opened picture as :func:`read` gives it: turned as its EXIF tag says, sRGB, on white where it is transparent.
 
     Raises
     ------
     LayaError
         The colour mode has no fixed range.
     """
-    return _finish(_averageable(ImageOps.exif_transpose(image)), [])
+    return _finish(_averageable(ImageOps.exif_transpose(image)), image.info, [])
 
 
 def _decode(data: bytes) -> Picture:
@@ -177,11 +183,13 @@ def _decode(data: bytes) -> Picture:
     if getattr(image, "is_animated", False):  # how many there are takes seconds to count in a long GIF
         notes.append("Only the first of the file's pictures is used.")
     image.seek(0)
-    loaded = _load(image, data)
+    loaded, info = _load(image, data), image.info
+    if not info.get("icc_profile") and _other_colours(data, info):
+        notes.append("The file says without a profile that its colours are not those of sRGB; they are read as sRGB.")
     ImageOps.exif_transpose(loaded, in_place=True)
     picture = _averageable(loaded)
     picture.thumbnail((LONGEST, LONGEST))  # before anything is copied that may be large
-    return Picture(_finish(picture, notes), tuple(notes))
+    return Picture(_finish(picture, info, notes), tuple(notes))
 
 
 def _open(data: bytes) -> ImageFile.ImageFile:
@@ -209,6 +217,24 @@ def _kind(data: bytes) -> str:
     if data.lstrip()[:5].lower() in (b"<svg ", b"<?xml"):
         return "an SVG drawing"
     return "not a picture in a known format"
+
+
+def _other_colours(data: bytes, info: dict[Any, Any]) -> bool:
+    """Whether a file tells without a profile that its colours are not those of sRGB.
+
+    PNG has a gamma and coordinates for it, PNG and AVIF code points of ITU-T H.273, as for HDR. They are not applied:
+    nobody agrees on PNG's gamma, and HDR has no one right look on a common screen.
+    """
+    mark, form = (b"cICP", ">BB") if data.startswith(_PNG) else (b"colrnclx", ">HH")
+    _, found, codes = data[:HEAD].partition(b"IDAT")[0].partition(mark)
+    if found and len(codes) >= 4:
+        primaries, transfer = struct.unpack_from(form, codes)
+        # BT.709, sRGB and what differs little from them, or not said
+        return primaries not in (1, 2, 5, 6) or transfer not in (1, 2, 4, 6, 13, 14, 15)
+    if "srgb" in info:
+        return False
+    other = any(abs(x - y) > 0.01 for x, y in zip(info.get("chromaticity", SRGB), SRGB, strict=True))
+    return other or abs(info.get("gamma", 1 / 2.2) * 2.2 - 1) > 0.05
 
 
 def _load(image: ImageFile.ImageFile, data: bytes) -> Image.Image:
@@ -278,8 +304,8 @@ def _averageable(image: Image.Image) -> Image.Image:
     return image
 
 
-def _finish(picture: Image.Image, notes: list[str]) -> Image.Image:
-    """RGB, on white."""
+def _finish(picture: Image.Image, info: dict[Any, Any], notes: list[str]) -> Image.Image:
+    """RGB in the colours of sRGB, on white; ``info`` is what the file says about the picture."""
     alpha = None
     if picture.has_transparency_data:
         picture = picture.convert("LA" if picture.mode in ("LA", "La") else "RGBA")
@@ -287,11 +313,55 @@ def _finish(picture: Image.Image, notes: list[str]) -> Image.Image:
         picture = picture.convert(picture.mode.removesuffix("A"))
         if alpha.getextrema() == (0, 0):
             notes.append("Every pixel is fully transparent; only the white behind the picture is left.")
-    picture = picture.convert("RGB")
+    picture = _in_srgb(picture, info, notes)
     if alpha is not None:
         ground = Image.new("RGB", picture.size, BACKGROUND)
         picture = Image.composite(picture, ground, alpha)
     return picture
+
+
+def _in_srgb(picture: Image.Image, info: dict[Any, Any], notes: list[str]) -> Image.Image:
+    if "icc_profile" in info and picture.mode in ("L", "RGB", "CMYK"):
+        try:
+            mode, transform = _to_srgb(info["icc_profile"] or b"", picture.mode)
+        except (OSError, ValueError, ImageCms.PyCMSError):
+            notes.append("The file's colour profile is damaged or made for another kind of picture; it is ignored.")
+        else:
+            if transform is not None:
+                return transform.apply(picture.convert(mode))
+    return picture.convert("RGB")
+
+
+@lru_cache(maxsize=8)
+def _to_srgb(profile: bytes, mode: str) -> tuple[str, ImageCms.ImageCmsTransform | None]:
+    """What turns a picture of such a profile into sRGB, and the mode it works on; None where there is nothing to do.
+
+    Raises
+    ------
+    OSError, ValueError, ImageCms.PyCMSError
+        The profile is damaged, or for other pictures.
+    """
+    source = ImageCms.ImageCmsProfile(BytesIO(profile))
+    space = source.profile.xcolor_space.strip()
+    if (mode, space) not in (("L", "GRAY"), ("L", "RGB"), ("RGB", "RGB"), ("CMYK", "CMYK")):
+        raise ValueError(f"a profile for {space}")
+    mode = "L" if space == "GRAY" else space  # a grey picture is often saved with a profile for colour
+    transform = ImageCms.buildTransform(
+        source,
+        ImageCms.createProfile("sRGB"),
+        mode,
+        "RGB",
+        renderingIntent=ImageCms.Intent.RELATIVE_COLORIMETRIC,
+        flags=ImageCms.Flags.BLACKPOINTCOMPENSATION,
+    )
+    if space != "CMYK":
+        levels = np.linspace(0, 255, 18).astype(np.uint8)
+        colours = np.stack(np.meshgrid(levels, levels, levels), axis=-1).reshape(18, -1, 3)
+        probe = Image.fromarray(colours).convert(mode)
+        before, after = (np.asarray(image, int) for image in (probe.convert("RGB"), transform.apply(probe)))
+        if np.abs(after - before).max() <= 2:  # sRGB itself: profiles of it differ by one or two levels
+            return mode, None
+    return mode, transform
 
 
 # --- Picture -> Prepared -> tensor ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import struct
+import threading
 import tracemalloc
 import zlib
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image, ImageFile, features
+from PIL import Image, ImageCms, ImageFile, features
 
 from laya.errors import LayaError
 from laya.inputs.images import Preprocessing, prepare, read, to_tensor, upright
@@ -209,6 +210,283 @@ def test_a_picture_of_which_nothing_is_seen_says_so():
     note = "Every pixel is fully transparent; only the white behind the picture is left."
     assert read(encode(Image.new("RGBA", (4, 4), (255, 0, 0, 0)))).notes == (note,)
     assert read(encode(Image.new("RGBA", (4, 4), (255, 0, 0, 1)))).notes == ()
+
+
+# --- the colours of a profile ----------------------------------------------------------------------------------------
+
+# Chromaticities x, y of red, green and blue (IEC 61966-2-1, Adobe RGB 1998, SMPTE EG 432-1), and the white D65 of all.
+SRGB = ((0.64, 0.33), (0.3, 0.6), (0.15, 0.06))
+ADOBE = ((0.64, 0.33), (0.21, 0.71), (0.15, 0.06))
+P3 = ((0.68, 0.32), (0.265, 0.69), (0.15, 0.06))
+D65 = (0.3127, 0.329)
+D50 = np.array([0.9642, 1, 0.8249])  # XYZ, the white of every profile
+BRADFORD = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
+
+
+def xyz(x: float, y: float) -> np.ndarray:
+    return np.array([x / y, 1, (1 - x - y) / y])
+
+
+def to_xyz(primaries: tuple[tuple[float, float], ...]) -> np.ndarray:
+    """The matrix (3, 3) from linear red, green and blue to XYZ with the white D65."""
+    columns = np.stack([xyz(*each) for each in primaries], axis=1)
+    return columns * np.linalg.solve(columns, xyz(*D65))
+
+
+def adapt(white: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The matrix (3, 3) that turns XYZ seen under one white into XYZ under another."""
+    return np.linalg.inv(BRADFORD) @ np.diag((BRADFORD @ other) / (BRADFORD @ white)) @ BRADFORD
+
+
+def srgb_levels(linear: np.ndarray) -> np.ndarray:
+    """Linear values of sRGB (..., 3) to levels 0..255."""
+    clipped = np.clip(linear, 0, 1)
+    return 255 * np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1 / 2.4) - 0.055)
+
+
+def profile(space: bytes, tags: dict[bytes, bytes], *, connection: bytes = b"XYZ ", kind: bytes = b"mntr") -> bytes:
+    """An ICC profile (version 2.4) with these tags."""
+    at, table, body = 128 + 4 + 12 * len(tags), struct.pack(">I", len(tags)), b""
+    for name, content in tags.items():
+        table += name + struct.pack(">II", at + len(body), len(content))
+        body += content + b"\0" * (-len(content) % 4)
+    white = struct.pack(">3i", *(round(value * 65536) for value in D50))
+    header = struct.pack(">I4sI4s4s4s12s4s", at + len(body), b"", 0x02400000, kind, space, connection, b"", b"acsp")
+    return header.ljust(68, b"\0") + white.ljust(60, b"\0") + table + body
+
+
+def curve(*entries: float) -> bytes:
+    """A tone curve: one gamma, or the samples 0..1 of a table."""
+    scale = 256 if len(entries) == 1 else 65535
+    return b"curv\0\0\0\0" + struct.pack(f">I{len(entries)}H", len(entries), *(round(v * scale) for v in entries))
+
+
+def colour_profile(primaries: tuple[tuple[float, float], ...], *tone: float, name: bytes = b"by hand") -> bytes:
+    columns = (adapt(xyz(*D65), D50) @ to_xyz(primaries)).T
+    tags = {b"desc": b"desc\0\0\0\0" + struct.pack(">I", len(name) + 1) + name.ljust(len(name) + 79, b"\0")}
+    for band, column in zip("rgb", columns, strict=True):
+        tags[f"{band}XYZ".encode()] = b"XYZ \0\0\0\0" + struct.pack(">3i", *(round(v * 65536) for v in column))
+        tags[f"{band}TRC".encode()] = curve(*tone)
+    return profile(b"RGB ", tags)
+
+
+def by_formula(levels: np.ndarray, primaries: tuple[tuple[float, float], ...], gamma: float) -> np.ndarray:
+    """Levels (..., 3) in a space of these primaries to levels of sRGB, the white being the same."""
+    linear = (levels / 255) ** (round(gamma * 256) / 256)  # as a profile stores it
+    return srgb_levels(linear @ (np.linalg.inv(to_xyz(SRGB)) @ to_xyz(primaries)).T)
+
+
+GREYS = profile(b"GRAY", {b"kTRC": curve(1.8)})
+WIDE = colour_profile(ADOBE, 2.2)
+LEVELS = np.stack(np.meshgrid(*[[0, 40, 128, 200, 255]] * 3), axis=-1).reshape(5, 25, 3).astype(np.uint8)
+
+
+@pytest.mark.parametrize(("primaries", "gamma"), [(ADOBE, 2.2), (P3, 2.2), (SRGB, 1.8), (P3, 1.0)])
+@pytest.mark.parametrize("kind", ["PNG", "WEBP"])
+def test_colours_of_a_wide_profile_become_those_of_srgb(primaries, gamma, kind):
+    data = encode(
+        Image.fromarray(LEVELS),
+        kind,
+        icc_profile=colour_profile(primaries, gamma),
+        **({"lossless": True} if kind == "WEBP" else {}),
+    )
+    picture = read(data)
+    expected = by_formula(LEVELS, primaries, gamma)
+    assert np.abs(np.asarray(picture.image, float) - expected).max() <= 2
+    assert np.abs(LEVELS - expected).max() > 15  # there was something to do
+    assert picture.notes == ()
+    assert upright(Image.open(io.BytesIO(data))).tobytes() == picture.image.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "AVIF"])
+def test_a_photo_with_a_wide_profile_is_read_in_srgb(kind):
+    if kind == "AVIF" and not features.check("avif"):
+        pytest.skip("this Pillow was built without AVIF")
+    data = encode(Image.new("RGB", (16, 16), (60, 180, 90)), kind, icc_profile=WIDE, quality=95)
+    expected = by_formula(np.array([60, 180, 90]), ADOBE, 2.2)
+    assert np.abs(np.subtract(read(data).image.getpixel((8, 8)), expected)).max() <= 3
+
+
+def test_transparency_is_kept_where_a_profile_is_applied():
+    colour = by_formula(np.array([60, 180, 90]), ADOBE, 2.2)
+    picture = Image.new("RGBA", (3000, 6), (60, 180, 90, 255))
+    picture.paste((60, 180, 90, 128), (1000, 0, 2000, 6))
+    picture.paste((60, 180, 90, 0), (2000, 0, 3000, 6))
+    image = read(encode(picture, icc_profile=WIDE)).image
+    half = colour * 128 / 255 + 255 * 127 / 255
+    for x, expected in ((300, colour), (1024, half), (1700, WHITE)):
+        assert np.abs(np.subtract(image.getpixel((x, 2)), expected)).max() <= 2
+    indexed = Image.new("P", (2, 1), 1)
+    indexed.putpalette([0, 0, 0, 60, 180, 90])
+    indexed.putpixel((0, 0), 0)
+    seen = row(read(encode(indexed, icc_profile=WIDE, transparency=bytes([0, 255]))).image)
+    assert seen[0] == WHITE
+    assert np.abs(np.subtract(seen[1], colour)).max() <= 2
+
+
+@pytest.mark.parametrize(
+    ("depth", "colour_type", "pixels", "key"),
+    [
+        (8, 0, bytes([60, 180, 7]), words(7)),
+        (16, 0, words(60 << 8, 180 << 8, 7), words(7)),
+        (8, 4, bytes([60, 255, 180, 255, 7, 0]), None),
+        (16, 4, words(60 << 8, 0xFFFF, 180 << 8, 0xFFFF, 7, 0), None),
+    ],
+)
+def test_a_grey_picture_is_read_by_a_profile_for_grey_or_for_colour(depth, colour_type, pixels, key):
+    greys = np.array([60, 180])[:, None].repeat(3, axis=1)
+    for icc, gamma in ((GREYS, 1.8), (WIDE, 2.2)):
+        extra = [chunk(b"iCCP", b"grey\0\0" + zlib.compress(icc)), *([chunk(b"tRNS", key)] if key else [])]
+        picture = read(png((3, 1), depth, colour_type, b"\0" + pixels, *extra))
+        seen = np.array(row(picture.image))
+        assert np.abs(seen[:2] - by_formula(greys, SRGB, gamma)).max() <= 2  # grey stays grey, whatever the primaries
+        assert (seen[2].tolist(), picture.notes) == ([255] * 3, ())
+
+
+# What an imagined press prints: L*, a*, b* of paper, the inks and their mixtures; black hides all.
+PRINTED = {
+    (0, 0, 0): (100, 0, 0),
+    (0, 0, 1): (90, -5, 80),
+    (0, 1, 0): (50, 60, 0),
+    (0, 1, 1): (50, 60, 40),
+    (1, 0, 0): (60, -20, -40),
+    (1, 0, 1): (50, -50, 30),
+    (1, 1, 0): (30, 20, -40),
+    (1, 1, 1): (20, 0, 0),
+}
+
+
+def press_profile() -> bytes:
+    corners = [(c, m, y, k) for c in (0, 1) for m in (0, 1) for y in (0, 1) for k in (0, 1)]
+    lab = [(0, 0, 0) if ink[3] else PRINTED[ink[:3]] for ink in corners]
+    table = b"".join(bytes([round(light * 2.55), a + 128, b + 128]) for light, a, b in lab)
+    straight = bytes(range(256))
+    identity = struct.pack(">9i", *(65536 * (i % 4 == 0) for i in range(9)))
+    content = b"mft1\0\0\0\0" + bytes([4, 3, 2, 0]) + identity + straight * 4 + table + straight * 3
+    return profile(b"CMYK", {b"A2B0": content}, connection=b"Lab ", kind=b"prtr")
+
+
+def lab_levels(light: float, a: float, b: float) -> np.ndarray:
+    """L*, a*, b* under D50 to levels of sRGB."""
+    f = np.array([(light + 16) / 116 + a / 500, (light + 16) / 116, (light + 16) / 116 - b / 200])
+    linear = np.where(f > 6 / 29, f**3, 3 * (6 / 29) ** 2 * (f - 4 / 29)) * D50
+    return srgb_levels(np.linalg.inv(to_xyz(SRGB)) @ adapt(D50, xyz(*D65)) @ linear)
+
+
+@pytest.mark.parametrize("inks", PRINTED)
+def test_cmyk_is_read_by_its_profile_and_without_one_as_plain_inks(inks):
+    picture = Image.new("CMYK", (16, 16), (*(255 * ink for ink in inks), 0))
+    seen = read(encode(picture, "JPEG", quality=100, icc_profile=press_profile()))
+    expected = lab_levels(*PRINTED[inks])
+    assert np.abs(np.subtract(seen.image.getpixel((8, 8)), expected)).max() <= 3
+    assert seen.notes == ()
+    plain = read(encode(picture, "JPEG", quality=100)).image.getpixel((8, 8))
+    assert np.abs(np.subtract(plain, [255 * (1 - ink) for ink in inks])).max() <= 3
+
+
+def test_cmyk_is_stored_inverted_whether_adobes_mark_is_there_or_not():
+    data = encode(Image.new("CMYK", (16, 16), (0, 255, 255, 0)), "JPEG", quality=100)
+    at = data.index(b"Adobe") - 4
+    for jpeg in (data, data[:at] + data[at + 16 :]):
+        assert np.abs(np.subtract(read(jpeg).image.getpixel((8, 8)), (255, 0, 0))).max() <= 3
+
+
+def test_ycck_is_turned_to_rgb():
+    """The inks of red (0, 255, 255, 0) by ITU-R 601: Y 179, Cb 171, Cr 1; all stored inverted, as Adobe does."""
+    data = bytearray(encode(Image.new("CMYK", (16, 16), (255 - 179, 255 - 171, 255 - 1, 0)), "JPEG", quality=100))
+    data[data.index(b"Adobe") + 11] = 2  # the mark that says YCCK
+    assert np.abs(np.subtract(read(bytes(data)).image.getpixel((8, 8)), (255, 0, 0))).max() <= 3
+
+
+def test_a_profile_that_is_srgb_changes_no_pixel(noise):
+    levels = np.linspace(0, 1, 1024)
+    tone = np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
+    by_hand = colour_profile(SRGB, *tone)
+    for icc in (ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes(), by_hand):
+        for mode, kind in (("RGB", "PNG"), ("RGB", "JPEG"), ("L", "JPEG"), ("RGBA", "PNG"), ("LA", "PNG")):
+            with_it, without = (read(encode(noise(mode), kind, **more)) for more in ({"icc_profile": icc}, {}))
+            assert with_it.image.tobytes() == without.image.tobytes()
+            assert with_it.notes == ()
+
+
+def test_a_profile_is_judged_by_what_it_does_and_not_by_its_name():
+    named = colour_profile(P3, 2.2, name=b"sRGB IEC61966-2.1")
+    seen = read(encode(Image.new("RGB", (1, 1), (60, 180, 90)), icc_profile=named)).image.getpixel((0, 0))
+    assert np.abs(np.subtract(seen, by_formula(np.array([60, 180, 90]), P3, 2.2))).max() <= 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "icc"),
+    [
+        ("RGB", b"no profile"),
+        ("RGB", WIDE[:200]),
+        ("RGB", profile(b"RGB ", {})),  # it says nothing
+        ("RGB", GREYS),
+        ("RGB", press_profile()),
+        ("L", press_profile()),
+        ("CMYK", WIDE),
+        ("RGB", profile(b"Lab ", {})),
+    ],
+)
+def test_a_profile_that_is_broken_or_for_other_pictures_is_ignored_with_a_note(mode, icc):
+    picture = Image.new(mode, (16, 16), 90 if mode == "L" else (90,) * len(mode))
+    with_it, without = (read(encode(picture, "JPEG", **more)) for more in ({"icc_profile": icc}, {}))
+    assert with_it.image.tobytes() == without.image.tobytes()
+    note = "The file's colour profile is damaged or made for another kind of picture; it is ignored."
+    assert (with_it.notes, without.notes) == ((note,), ())
+
+
+def test_no_more_than_the_scaled_picture_goes_through_a_profile(monkeypatch):
+    sizes: list[tuple[int, int]] = []
+    apply = ImageCms.ImageCmsTransform.apply
+    monkeypatch.setattr(ImageCms.ImageCmsTransform, "apply", lambda self, im: sizes.append(im.size) or apply(self, im))
+    picture = read(encode(Image.new("RGB", (5000, 1000), (60, 180, 90)), icc_profile=WIDE)).image
+    assert picture.size == (2048, 410)
+    assert np.prod(max(sizes)) <= 2048 * 410
+    assert np.abs(np.subtract(picture.getpixel((9, 9)), by_formula(np.array([60, 180, 90]), ADOBE, 2.2))).max() <= 2
+
+
+def test_pictures_with_one_profile_may_be_read_at_the_same_time(noise):
+    data = encode(noise(size=(200, 200)), icc_profile=WIDE)
+    right = read(data).image.tobytes()
+    wrong: list[int] = []
+
+    def work() -> None:
+        wrong.extend(number for number in range(10) if read(data).image.tobytes() != right)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_other_statements_about_colours_are_told_and_not_applied():
+    told = "The file says without a profile that its colours are not those of sRGB; they are read as sRGB."
+    p3 = struct.pack(">8I", 31270, 32900, 68000, 32000, 26500, 69000, 15000, 6000)
+    srgb = struct.pack(">8I", 31270, 32900, 64000, 33000, 30000, 60000, 15000, 6000)
+    for extra, notes in (
+        ([chunk(b"gAMA", struct.pack(">I", 100_000))], (told,)),
+        ([chunk(b"gAMA", struct.pack(">I", 0))], (told,)),
+        ([chunk(b"gAMA", struct.pack(">I", 45_455)), chunk(b"cHRM", srgb)], ()),
+        ([chunk(b"cHRM", p3)], (told,)),
+        ([chunk(b"sRGB", b"\0"), chunk(b"gAMA", struct.pack(">I", 100_000))], ()),
+        ([chunk(b"cICP", bytes([9, 16, 0, 1]))], (told,)),  # BT.2020 and PQ: for HDR
+        ([chunk(b"cICP", bytes([1, 13, 0, 1]))], ()),  # sRGB
+    ):
+        picture = read(png((1, 1), 8, 2, b"\0\x80\x40\x20", *extra))
+        assert (row(picture.image), picture.notes) == ([(128, 64, 32)], notes)
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow was built without AVIF")
+def test_an_avif_for_hdr_is_told():
+    data = encode(Image.new("RGB", (16, 16), "red"), "AVIF")
+    at = data.index(b"colrnclx") + 8
+    assert read(data).notes == ()
+    notes = read(data[:at] + struct.pack(">HH", 9, 16) + data[at + 4 :]).notes
+    assert len(notes) == 1
+    assert "not those of sRGB" in notes[0]
 
 
 # --- modes -----------------------------------------------------------------------------------------------------------
