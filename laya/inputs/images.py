@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from PIL import Image, ImageChops, ImageCms, ImageFile, ImageFilter, ImageOps
+from PIL import ExifTags, Image, ImageChops, ImageCms, ImageFile, ImageFilter, ImageOps
 from torch import Tensor
 
 from laya.errors import LayaError, unknown
@@ -26,13 +26,41 @@ ACCEPTED = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
 # All that Pillow's decoders raise on a file that is cut off or damaged.
 BROKEN = (
     *(OSError, SyntaxError, ValueError, EOFError, IndexError, KeyError, TypeError, RuntimeError, OverflowError),
-    *(struct.error, Image.DecompressionBombError),
+    *(AssertionError, AttributeError, struct.error, Image.DecompressionBombError),
 )
 BACKGROUND = (255, 255, 255)  # what shines through where a picture is transparent
 HEAD = 2**16  # bytes; what a file says about its colours comes before the picture
 SRGB = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)  # x, y of white, red, green and blue
 
 _PNG = b"\x89PNG\r\n\x1a\n"
+_HEIC = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
+_VIDEOS = (b"ftypiso", b"ftypmp4", b"ftypM4V", b"ftypqt ")
+# How files begin that people take for pictures, and what they are.
+_SIGNATURES = {
+    **dict.fromkeys((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "a TIFF picture"),
+    **dict.fromkeys((b"\xff\x0a", b"\0\0\0\x0cJXL "), "a JPEG XL picture"),
+    **dict.fromkeys((b"\xff\x4f\xff\x51", b"\0\0\0\x0cjP  "), "a JPEG 2000 picture"),
+    b"8BPS": "a Photoshop document",
+    b"%PDF": "a PDF",
+    b"PK\3\4": "a zip archive",
+}
+_TEXTS = {
+    **dict.fromkeys((b"<svg", b"<?xml"), "an SVG drawing"),
+    **dict.fromkeys((b"<!doctype html", b"<html"), "a web page"),
+    b"data:": "a data URL, a picture written as text",
+}
+# What undoes each EXIF orientation.
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_DAMAGED = "The file is incomplete or damaged; save or send it again."
+_ADDITIONS = "Texts, a colour profile or other additions in the file are damaged or too long; they are left out."
 
 Recipe = Literal["plain", "garment"]
 
@@ -141,7 +169,8 @@ def read(data: bytes) -> Picture:
     The content decides, never a name: the format must be one of :data:`FORMATS`; the size is read from the header and
     held against :data:`MAX_PIXELS` before anything is decoded; the EXIF orientation is applied; an embedded colour
     profile is applied, so that the colours are those of sRGB; transparency is laid on white; of an animation exactly
-    the first frame is decoded.
+    the first frame is decoded. What surrounds the picture in its file, such as texts or a profile, may be damaged:
+    then it is left out, and a note says so.
 
     Raises
     ------
@@ -157,7 +186,13 @@ def read(data: bytes) -> Picture:
     try:
         return _decode(data)
     except BROKEN as error:
-        raise LayaError("The file is incomplete or damaged; save or send it again.") from error
+        if not data.startswith(_PNG):
+            raise LayaError(_DAMAGED) from error
+    try:
+        picture = _decode(_without_additions(data))
+    except BROKEN as error:
+        raise LayaError(_DAMAGED) from error
+    return replace(picture, notes=(*picture.notes, _ADDITIONS))
 
 
 def upright(image: Image.Image) -> Image.Image:
@@ -168,7 +203,8 @@ def upright(image: Image.Image) -> Image.Image:
     LayaError
         The colour mode has no fixed range.
     """
-    return _finish(_averageable(ImageOps.exif_transpose(image)), image.info, [])
+    image.load()
+    return _finish(_averageable(_turned(image, [])), image.info, [])
 
 
 def _decode(data: bytes) -> Picture:
@@ -186,8 +222,7 @@ def _decode(data: bytes) -> Picture:
     loaded, info = _load(image, data), image.info
     if not info.get("icc_profile") and _other_colours(data, info):
         notes.append("The file says without a profile that its colours are not those of sRGB; they are read as sRGB.")
-    ImageOps.exif_transpose(loaded, in_place=True)
-    picture = _averageable(loaded)
+    picture = _averageable(_turned(loaded, notes))
     picture.thumbnail((LONGEST, LONGEST))  # before anything is copied that may be large
     return Picture(_finish(picture, info, notes), tuple(notes))
 
@@ -198,7 +233,7 @@ def _open(data: bytes) -> ImageFile.ImageFile:
     Image.init()
     for name in FORMATS:
         factory, accept = Image.OPEN.get(name, (None, None))
-        if factory is None or (accept is not None and not accept(data[:16])):
+        if factory is None or (accept is not None and not accept(data[:16])) or _is_heic(data):
             continue
         try:
             return factory(BytesIO(data), "")
@@ -208,14 +243,40 @@ def _open(data: bytes) -> ImageFile.ImageFile:
     raise LayaError(f"The file is {_kind(data)}, which cannot be read here; use {ACCEPTED}.")
 
 
+def _without_additions(data: bytes) -> bytes:
+    """A PNG of the chunks that make the picture and say which way is up, without its texts and whatever else it has.
+
+    Pillow gives a whole file up for a checksum in them, or for a text or profile of over 1 MB.
+    """
+    kept, at = [data[:8]], 8
+    while at < len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        if kind[:1].isupper() or kind in (b"tRNS", b"eXIf"):  # an upper case letter marks what no reader may skip
+            kept.append(data[at : at + 12 + length])
+        at += 12 + length
+    return b"".join(kept)
+
+
+def _is_heic(data: bytes) -> bool:
+    """Whether it is HEIC, which comes in the same container as AVIF and may carry the container's name."""
+    if data[4:8] != b"ftyp" or data[8:12] not in _HEIC:
+        return False
+    brands = data[8 : int.from_bytes(data[:4], "big")]
+    return b"avif" not in brands and b"avis" not in brands
+
+
 def _kind(data: bytes) -> str:
-    if data[4:8] == b"ftyp" and data[8:12] in (b"heic", b"heix", b"hevc", b"mif1", b"msf1"):
+    if _is_heic(data):
         return "a HEIC photo"
-    signatures = {b"II*\0": "a TIFF picture", b"MM\0*": "a TIFF picture", b"%PDF": "a PDF", b"PK\3\4": "a zip archive"}
-    if data[:4] in signatures:
-        return signatures[data[:4]]
-    if data.lstrip()[:5].lower() in (b"<svg ", b"<?xml"):
-        return "an SVG drawing"
+    if data[4:11] in _VIDEOS:
+        return "a video"
+    for signature, kind in _SIGNATURES.items():
+        if data.startswith(signature):
+            return kind
+    text = data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    for beginning, kind in _TEXTS.items():
+        if text.startswith(beginning):
+            return kind
     return "not a picture in a known format"
 
 
@@ -235,6 +296,16 @@ def _other_colours(data: bytes, info: dict[Any, Any]) -> bool:
         return False
     other = any(abs(x - y) > 0.01 for x, y in zip(info.get("chromaticity", SRGB), SRGB, strict=True))
     return other or abs(info.get("gamma", 1 / 2.2) * 2.2 - 1) > 0.05
+
+
+def _turned(image: Image.Image, notes: list[str]) -> Image.Image:
+    """The picture as its EXIF tag says; ImageOps.exif_transpose would fail on any other tag that is odd."""
+    try:
+        turn = _TURNS.get(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except BROKEN:
+        notes.append("Which way is up cannot be read from the file; the picture is left as it is stored.")
+        turn = None
+    return image if turn is None else image.transpose(turn)
 
 
 def _load(image: ImageFile.ImageFile, data: bytes) -> Image.Image:

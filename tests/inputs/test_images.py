@@ -1,5 +1,6 @@
 """Uploads: every way in which a picture file can surprise (CASES H01 to H06), and the preparation of Fashion-MNIST."""
 
+import base64
 import contextlib
 import io
 import struct
@@ -489,6 +490,150 @@ def test_an_avif_for_hdr_is_told():
     assert "not those of sRGB" in notes[0]
 
 
+# --- what surrounds a picture in its file -----------------------------------------------------------------------------
+
+
+def exif(*entries: tuple[int, int, int, int]) -> bytes:
+    """EXIF data of (tag, type, count, value), of which Pillow's own writer would refuse some."""
+    packed = b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    return b"Exif\0\0II*\0\x08\0\0\0" + struct.pack("<H", len(entries)) + packed + bytes(64)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")
+@pytest.mark.parametrize(
+    "odd",
+    [
+        (0x0132, 5, 1, 26),  # a date that is a fraction
+        (0x011A, 7, 1, 8),  # a resolution that is bytes
+        (0x8825, 9, 1, 0xFFFFFFFF),  # a place before the file's beginning
+    ],
+)
+@pytest.mark.parametrize("kind", ["JPEG", "WEBP"])
+def test_a_turned_photo_is_upright_whatever_else_its_exif_says(odd, kind):
+    stored = Image.new("RGB", (20, 12), "blue")
+    stored.paste("red", (0, 0, 20, 6))
+    data = encode(stored, kind, exif=exif((0x0112, 3, 1, 6), odd))
+    picture = read(data)
+    assert (picture.image.size, picture.notes) == ((12, 20), ())
+    assert picture.image.getpixel((9, 10))[0] > 230  # what was above is on the right
+    assert picture.image.getpixel((2, 10))[2] > 230
+
+
+def test_a_picture_whose_exif_is_no_exif_is_read_as_it_is_stored():
+    note = "Which way is up cannot be read from the file; the picture is left as it is stored."
+    webp = read(encode(Image.new("RGB", (20, 12), "red"), "WEBP", exif=b"Exif\0\0no such thing"))
+    assert (webp.image.size, webp.notes) == ((20, 12), (note,))
+    picture = read(png((3, 1), 8, 0, b"\0\1\2\3", chunk(b"eXIf", b"no such thing")))
+    assert (row(picture.image), picture.notes) == ([(1,) * 3, (2,) * 3, (3,) * 3], (note,))
+    for orientation in (0, 9, 40000):
+        jpeg = read(encode(Image.new("RGB", (20, 12)), "JPEG", exif=exif((0x0112, 3, 1, orientation))))
+        assert (jpeg.image.size, jpeg.notes) == ((20, 12), ())
+
+
+def test_other_places_that_tell_which_way_is_up_are_read():
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    old = f"\nexif\n{len(turned.tobytes()):8}\n{turned.tobytes().hex()}\n".encode()
+    for extra in (
+        chunk(b"zTXt", b"Raw profile type exif\0\0" + zlib.compress(old)),  # as ImageMagick writes it
+        chunk(b"iTXt", b'XML:com.adobe.xmp\0\0\0\0\0<rdf tiff:Orientation="6"/>'),
+        chunk(b"eXIf", turned.tobytes()[6:]),
+    ):
+        assert read(png((3, 1), 8, 0, b"\0\1\2\3", extra)).image.size == (1, 3)
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow was built without AVIF")
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_turned_avif_is_turned_once(orientation):
+    stored = Image.new("RGB", (40, 24), "red")
+    stored.paste("blue", (20, 0, 40, 24))
+    stored.paste("lime", (0, 12, 20, 24))
+    jpeg, avif = (
+        read(encode(stored, kind, exif=exif((0x0112, 3, 1, orientation)), quality=95)).image
+        for kind in ("JPEG", "AVIF")
+    )
+    assert jpeg.size == avif.size
+    assert np.abs(np.asarray(jpeg, int) - np.asarray(avif, int)).mean() < 5
+
+
+LONG = zlib.compress(b"x" * 3_000_000)
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        chunk(b"zTXt", b"Comment\0\0" + LONG),
+        chunk(b"iTXt", b"Comment\0\1\0\0\0" + LONG),
+        chunk(b"iCCP", b"large\0\0" + LONG),
+        chunk(b"iCCP", b"packed\0\1" + zlib.compress(WIDE)),
+        chunk(b"iCCP", b""),
+        chunk(b"gAMA", b"\0"),
+        chunk(b"pHYs", bytes(9))[:-1] + b"?",  # a wrong checksum
+        chunk(b"tEXt", b"a\0b")[:-1] + b"?",
+    ],
+)
+def test_a_png_whose_additions_are_damaged_or_too_long_is_read_without_them(extra):
+    note = "Texts, a colour profile or other additions in the file are damaged or too long; they are left out."
+    whole = png((3, 1), 16, 0, b"\0" + words(0x100, 0x200, 7), chunk(b"tRNS", words(7)))
+    at = whole.index(b"IDAT") - 4
+    picture = read(whole[:at] + extra + whole[at:])
+    assert (row(picture.image), picture.notes) == ([(1,) * 3, (2,) * 3, WHITE], (note,))
+    end = whole.index(b"IEND") - 4
+    assert read(whole[:end] + extra + whole[end:]).image.tobytes() == picture.image.tobytes()  # or after the picture
+    with pytest.raises(LayaError, match="incomplete or damaged"):
+        read(whole[:at] + extra + whole[at : at + 12])
+
+
+def test_a_png_whose_header_or_pixels_are_damaged_is_refused():
+    whole = png((3, 1), 8, 3, b"\0\1\0\1", INDEXED)
+    for damaged in (
+        whole[:29] + b"????" + whole[33:],  # the header's checksum
+        whole.replace(INDEXED, b""),
+        whole.replace(INDEXED, INDEXED[:-1] + b"?"),
+        whole.replace(zlib.compress(b"\0\1\0\1"), zlib.compress(b"\0\1\0\1")[:-1] + b"?"),
+    ):
+        with pytest.raises(LayaError, match="incomplete or damaged"):
+            read(damaged)
+
+
+def test_a_jpeg_may_be_of_any_kind_and_hold_much_else():
+    red = Image.new("RGB", (32, 16), "red")
+    plain = encode(red, "JPEG")
+    comments = (b"\xff\xfe\xff\xff" + b"c" * 65533) * 100
+    arithmetic = base64.b64decode(
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAIBAQEBAQIBAQECAgICAgQDAgICAgUEBAMEBgUGBgYFBgYGBwkIBgcJBwYGCAsICQoKCgoKBggLDAsKDAkK"
+        "Cgr/2wBDAQICAgICAgUDAwUKBwYHCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgr/yQARCAAIAAgDASIAAhEB"
+        "AxEB/8wACgAQEAUBEBEF/9oADAMBAAIRAxEAPwD/AMiXZyQNG43/2Q=="
+    )  # 8 x 8 pixels of (200, 60, 20), by "cjpeg -arithmetic -quality 95"
+    for data, colour in (
+        (plain, (255, 0, 0)),
+        (plain + b"a film that a phone hangs on" * 999, (255, 0, 0)),
+        (plain[:2] + comments + plain[2:], (255, 0, 0)),
+        (encode(red, "JPEG", progressive=True), (255, 0, 0)),
+        (encode(red.convert("L"), "JPEG"), (76, 76, 76)),
+        (arithmetic, (200, 60, 20)),
+    ):
+        picture = read(data)
+        assert np.abs(np.subtract(picture.image.getpixel((4, 4)), colour)).max() <= 3
+        assert picture.notes == ()
+
+
+def test_the_map_for_hdr_in_a_phones_photo_is_not_taken_for_a_second_picture():
+    photo, gains = Image.new("RGB", (32, 16), "red"), Image.new("L", (8, 4))
+    mark = b'<x:xmpmeta><rdf hdrgm:Version="1.0"/></x:xmpmeta>'
+    picture = read(encode(photo, "MPO", save_all=True, append_images=[gains], xmp=mark))
+    assert (picture.image.size, picture.notes) == ((32, 16), ())
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 20_000), (20_000, 1), (3, 60_000)])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+def test_the_narrowest_pictures_keep_a_pixel(size, kind):
+    picture = read(encode(Image.new("RGB", size, "red"), kind)).image
+    assert max(picture.size) == min(max(size), 2048)
+    assert min(picture.size) == 1
+    assert np.abs(np.subtract(picture.getpixel((0, 0)), (255, 0, 0))).max() <= 3
+
+
 # --- modes -----------------------------------------------------------------------------------------------------------
 
 
@@ -570,9 +715,21 @@ def test_a_bomb_is_refused_by_its_header_before_it_is_decoded():
     ("data", "what"),
     [
         (b"\0\0\0\x18ftypheic\0\0\0\0", "a HEIC photo"),
+        (b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic", "a HEIC photo"),
+        (b"\0\0\0\x18ftypmif1\0\0\0\0mif1miaf", "a HEIC photo"),
+        (b"\0\0\0\x18ftypisom\0\0\0\0", "a video"),
+        (b"\0\0\0\x18ftypcrx \0\0\0\0", "not a picture in a known format"),
+        (b"\xff\x0a and more", "a JPEG XL picture"),
+        (b"\0\0\0\x0cJXL \r\n\x87\n", "a JPEG XL picture"),
+        (b"\0\0\0\x0cjP  \r\n\x87\n", "a JPEG 2000 picture"),
+        (b"\xff\x4f\xff\x51 and more", "a JPEG 2000 picture"),
+        (b"8BPS\0\1 and more", "a Photoshop document"),
+        (b"\n<!DOCTYPE html><html>not found</html>", "a web page"),
+        (b"data:image/png;base64,iVBORw0KGgo=", "a data URL, a picture written as text"),
         (b"%PDF-1.7 and more", "a PDF"),
         (b"PK\3\4 and more", "a zip archive"),
         (b"<svg xmlns='...'>", "an SVG drawing"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?><svg>", "an SVG drawing"),
         (b"just some text in a file", "not a picture in a known format"),
         (b"\xff", "not a picture in a known format"),
         (encode(Image.new("RGB", (4, 4)), "TIFF"), "a TIFF picture"),
@@ -588,7 +745,8 @@ def test_what_is_not_accepted_is_named_with_what_is(data, what):
 @pytest.mark.skipif(not features.check("avif"), reason="this Pillow was built without AVIF")
 def test_avif_is_read():
     data = encode(Image.new("RGB", (32, 32), "red"), "AVIF")
-    assert read(data).image.getpixel((9, 9))[0] > 230
+    for brand in (b"avif", b"mif1"):  # the second is the container's, and HEIC's as well
+        assert read(data[:8] + brand + data[12:]).image.getpixel((9, 9))[0] > 230
 
 
 def test_random_damage_never_ends_in_anything_but_a_sentence(noise):
