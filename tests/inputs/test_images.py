@@ -15,7 +15,7 @@ import torch
 from PIL import Image, ImageCms, ImageFile, features
 
 from laya.errors import LayaError
-from laya.inputs.images import Preprocessing, prepare, read, to_tensor, upright
+from laya.inputs.images import MAX_BYTES, Preprocessing, prepare, read, read_bytes, to_tensor, upright
 from tests.conftest import encode
 
 GARMENT = Preprocessing(size=(28, 28), channels=1, recipe="garment")
@@ -695,7 +695,7 @@ def test_an_empty_file_is_refused():
 
 def test_a_large_file_is_refused_by_its_bytes():
     with pytest.raises(LayaError, match=r"has 10\.0 MB, more than the limit of 10 MB"):
-        read(b"x" * (images.MAX_BYTES + 1))
+        read(b"x" * (MAX_BYTES + 1))
 
 
 def test_a_bomb_is_refused_by_its_header_before_it_is_decoded():
@@ -770,7 +770,7 @@ def test_a_gif_of_very_many_pictures_is_not_counted(monkeypatch):
 
 def test_a_name_that_is_no_path_is_a_sentence():
     with pytest.raises(LayaError, match="cannot be read"):
-        images.read_bytes(Path("a\0b"))
+        read_bytes(Path("a\0b"))
 
 
 def test_a_large_transparent_picture_is_the_small_one_scaled():
