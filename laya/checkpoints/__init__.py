@@ -16,7 +16,7 @@ Listing reads JSON alone; torch is imported only when a model is loaded or saved
 
 from laya.checkpoints.layout import BACKBONES, CARD, CONFIG, DATA, EVIDENCE, METRICS, PROFILES, SEARCH, WEIGHTS, roots
 from laya.checkpoints.listing import Summary, available, find, samples, summary
-from laya.checkpoints.metadata import read_config, read_evidence, read_metrics, read_profiles
+from laya.checkpoints.metadata import Card, read_card, read_config, read_evidence, read_metrics, read_profiles
 from laya.checkpoints.store import Checkpoint, load, save
 from laya.checkpoints.weights import backbone_file, is_shared, read_backbone_weights
 from laya.checkpoints.zips import ARCHIVE_BYTES, unpack
@@ -32,6 +32,7 @@ __all__ = [
     "PROFILES",
     "SEARCH",
     "WEIGHTS",
+    "Card",
     "Checkpoint",
     "Summary",
     "available",
@@ -40,6 +41,7 @@ __all__ = [
     "is_shared",
     "load",
     "read_backbone_weights",
+    "read_card",
     "read_config",
     "read_evidence",
     "read_metrics",

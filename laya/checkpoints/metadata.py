@@ -2,15 +2,37 @@
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from laya.checkpoints.layout import CONFIG, EVIDENCE, METRICS, PROFILES
 from laya.errors import LayaError
+from laya.intervals import Interval
 
 FORMAT = 1
 LABEL = 255  # most characters of a title or a class name, as of a folder
 JSON_BYTES = 50 * 2**20  # most bytes of one of a checkpoint's JSON files
+
+
+@dataclass(frozen=True)
+class Card:
+    """How far a checkpoint's explanations can be trusted, as its metrics.json says.
+
+    Attributes
+    ----------
+    faithfulness : method id to the mean Spearman correlation of its layer scores with the measured effects, at the
+        model's own temperature and the default meaning of "removed".
+    split : what it was measured on: test, or validation where images were held back.
+    """
+
+    faithfulness: dict[str, Interval]
+    split: str
+
+    @property
+    def images(self) -> str:
+        """The images that it was measured on, in words."""
+        return "test images" if self.split == "test" else "held-back images"
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -54,6 +76,28 @@ def checked_config(folder: Path, config: bytes) -> dict[str, Any]:
 def read_metrics(folder: Path) -> dict[str, Any]:
     """The metrics.json of a checkpoint folder; an empty dict where there is none, or one of other weights."""
     return _of_these_weights(folder, METRICS)
+
+
+def read_card(folder: Path) -> Card | None:
+    """What metrics.json says of the explanations; None where there is none, or one of other weights.
+
+    Raises
+    ------
+    LayaError
+        It is damaged.
+    """
+    metrics = read_metrics(folder)
+    rows, split = metrics.get("faithfulness"), metrics.get("split", "test")
+    if rows is None:
+        return None
+    try:
+        known = {method: Interval(**row["spearman"]) for method, row in rows.items()}
+        usable = isinstance(split, str) and all(map(_is_correlation, known.values()))
+    except (AttributeError, KeyError, TypeError):
+        usable = False
+    if not usable:
+        raise LayaError(f"The {METRICS} of {folder.name!r} has no usable 'faithfulness'.")
+    return Card(known, split)
 
 
 def read_profiles(folder: Path) -> dict[str, Any]:
@@ -113,6 +157,11 @@ def _json(folder: Path, name: str, data: bytes | None = None) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise LayaError(f"The {name} of {folder.name!r} is not a JSON object.")
     return value
+
+
+def _is_correlation(value: Interval) -> bool:
+    numbers = [each for each in (value.mean, value.low, value.high) if each is not None]
+    return type(value.n) is int and all(type(each) in (int, float) and -1 <= each <= 1 for each in numbers)
 
 
 def is_label(name: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from laya.checkpoints.layout import CONFIG, WEIGHTS
 from laya.checkpoints.listing import find
-from laya.checkpoints.metadata import FORMAT, checked_config, read_file
+from laya.checkpoints.metadata import FORMAT, Card, checked_config, read_card, read_file
 from laya.checkpoints.weights import check_fit, parse_tensors, read_weights, shared_tensors
 from laya.errors import LayaError
 from laya.files import write, write_json
@@ -33,6 +33,7 @@ class Checkpoint:
     identity : SHA-256 of config.json, which names the weights' hash: equal only if everything is equal.
     device : where the model lies.
     folder : where it was loaded from.
+    card : what its metrics.json says of its explanations, if there is one of these weights.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Checkpoint:
     identity: str
     device: "torch.device"
     folder: Path
+    card: Card | None = None
 
 
 def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
@@ -96,7 +98,7 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
     model.load_state_dict(tensors, strict=True, assign=True)
     model, device = _placed(model.eval().requires_grad_(False), device)
     identity = hashlib.sha256(config).hexdigest()
-    return Checkpoint(folder.name, model, classes, preprocessing, digest, identity, device, folder)
+    return Checkpoint(folder.name, model, classes, preprocessing, digest, identity, device, folder, read_card(folder))
 
 
 def _placed(model: "LayaClassifier", device: "torch.device | None") -> "tuple[LayaClassifier, torch.device]":

@@ -11,10 +11,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from laya import checkpoints
-from laya.checkpoints import CONFIG, WEIGHTS, load
+from laya.checkpoints import CONFIG, WEIGHTS, Card, load
 from laya.errors import LayaError
 from laya.files import write_json
 from laya.heads import HEADS
+from laya.intervals import Interval
 from tests.conftest import CLASSES, PREPROCESSING, make_model, only_checkpoints, pack
 
 
@@ -318,6 +319,52 @@ def test_damaged_figures_are_a_problem_of_their_checkpoint_alone(saved, monkeypa
     assert (entry.problem, entry.accuracy) == (None, None)  # figures of other weights are no figures
     edit_config(saved, title=5)
     assert "no usable 'title'" in checkpoints.available()[0].problem
+
+
+RANK = {"mean": 0.8, "low": 0.7, "high": 0.9, "n": 20}
+
+
+def write_figures(folder: Path, **figures: object) -> None:
+    """A metrics.json of the folder's own weights."""
+    weights = json.loads((folder / CONFIG).read_text())["weights_sha256"]
+    (folder / "metrics.json").write_text(json.dumps({"weights_sha256": weights} | figures))
+
+
+def test_a_loaded_checkpoint_knows_its_card(saved):
+    assert load(str(saved)).card is None
+    undefined = {"mean": None, "low": None, "high": None, "n": 0}
+    rows = {"alpha": {"spearman": RANK, "deletion_at_1": {}}, "uniform": {"spearman": undefined}}
+    write_figures(saved, faithfulness=rows, split="validation")
+    card = load(str(saved)).card
+    assert card == Card({"alpha": Interval(0.8, 0.7, 0.9, 20), "uniform": Interval(None, None, None, 0)}, "validation")
+    assert card.images == "held-back images"
+    write_figures(saved, faithfulness=rows, split="test")
+    assert load(str(saved)).card.images == "test images"
+    write_figures(saved, accuracy=0.5)
+    assert load(str(saved)).card is None
+    write_figures(saved, faithfulness=rows, weights_sha256="of other weights")
+    assert load(str(saved)).card is None
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"faithfulness": []},
+        {"faithfulness": "x"},
+        {"faithfulness": {"alpha": {}}},
+        {"faithfulness": {"alpha": {"spearman": 0.5}}},
+        {"faithfulness": {"alpha": {"spearman": {"mean": 0.5}}}},
+        {"faithfulness": {"alpha": {"spearman": RANK | {"mean": "x"}}}},
+        {"faithfulness": {"alpha": {"spearman": RANK | {"mean": True}}}},
+        {"faithfulness": {"alpha": {"spearman": RANK | {"high": 1.5}}}},
+        {"faithfulness": {"alpha": {"spearman": RANK | {"n": "x"}}}},
+        {"faithfulness": {"alpha": {"spearman": RANK}}, "split": 5},
+    ],
+)
+def test_a_card_that_says_nothing_usable_is_refused(saved, figures):
+    write_figures(saved, **figures)
+    with pytest.raises(LayaError, match=r"^The metrics\.json of 'small' has no usable 'faithfulness'\.$"):
+        load(str(saved))
 
 
 def test_a_name_that_can_be_no_path_is_not_found():
