@@ -1,6 +1,7 @@
 """The chart of depth: all methods over one layer axis."""
 
 import html
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,6 +80,8 @@ def depth_chart(
             for i, (label, fits) in enumerate(zip(labels, inside, strict=True))
             if not fits and not many
         ]
+    lines = textwrap.wrap(title or "", 90)  # Plotly cuts a title off where the chart ends
+    above = 28 if title is None else 56 + 24 * len(lines)
     room = 0.06 * (high - low or 1)
     across = {
         "tickvals": list(range(len(layers))),
@@ -131,9 +134,9 @@ def depth_chart(
         layout=layout
         | {
             "annotations": words,
-            "title": {"text": None if title is None else html.escape(title)},
-            "height": 150 * rows + 90 if many else 430,
-            "margin": {"l": 8, "r": 8, "t": 28 if title is None else 80, "b": 8},
+            "title": {"text": None if title is None else "<br>".join(map(html.escape, lines))},
+            "height": (150 * rows + 62 if many else 402) + above,
+            "margin": {"l": 8, "r": 8, "t": above, "b": 8},
             "showlegend": False,
             "bargap": 0,
             "barmode": "overlay",

@@ -87,6 +87,17 @@ def test_names_are_no_html():
     assert prediction_chart([("<b>", 1.0)], "<b>").data[0].y == ("&lt;b&gt;",)
 
 
+def test_a_long_title_breaks_into_lines_and_has_room():
+    short, long = (
+        depth_chart(["x"], [scores("a", 1)], scores("measured", 1), title=title) for title in ("word", "<word> " * 30)
+    )
+    lines = long.layout.title.text.split("<br>")
+    assert " ".join(lines).split() == ["&lt;word&gt;"] * 30
+    assert [len(line.split()) for line in lines] == [13, 13, 4]  # 13 * 7 - 1 = 90 characters
+    added = long.layout.margin.t - short.layout.margin.t
+    assert added == long.layout.height - short.layout.height > 0  # the chart itself is as high as before
+
+
 def test_accuracies_are_dots_with_their_spread():
     figure = accuracy_chart([("A & B", 0.6, 0.1, [0.5, 0.7]), ("C", 0.4, None, [0.4])], "C")
     rings, single, means = figure.data
