@@ -52,3 +52,5 @@ def evaluate(
         rank, deletion = Interval(**row["spearman"]), Interval(**row["deletion_at_1"], n=result["n"])
         table.add_row(method, str(rank), f"{rank.n:,}", str(deletion))
     console.print(table)
+    if result["note"]:
+        console.print(result["note"], highlight=False)

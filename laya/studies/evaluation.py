@@ -11,7 +11,7 @@ from laya.attribution import ATTRIBUTIONS, LEAVE_ONE_OUT, Settings
 from laya.checkpoints import Checkpoint
 from laya.data import ImageSet, batches
 from laya.errors import LayaError
-from laya.explanation.faithfulness import controls, deletion_at_1, spearman
+from laya.explanation.faithfulness import coarseness, controls, deletion_at_1, spearman
 from laya.heads import Removal
 from laya.inputs import images
 from laya.inputs.images import Preprocessing
@@ -95,6 +95,7 @@ def evaluate(
         "alpha_mean": None if alpha is None else alpha.mean(0).tolist(),
         "alpha_mutual_information": None if alpha is None else mutual_information(alpha),
         "layers": list(checkpoint.model.layers),
+        "note": coarseness(len(checkpoint.model.layers)),
     }
 
 

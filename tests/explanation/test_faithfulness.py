@@ -1,12 +1,13 @@
 """Rank agreement, deletion, controls and intervals, against SciPy and by hand."""
 
+import itertools
 import warnings
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from laya.explanation.faithfulness import controls, deletion_at_1, spearman
+from laya.explanation.faithfulness import coarseness, controls, deletion_at_1, spearman, verdict
 from laya.intervals import Interval, mean_interval
 
 
@@ -72,3 +73,46 @@ def test_undefined_values_are_left_out_and_not_counted(rng):
     assert str(Interval(None, None, None, 0)) == "not defined"
     assert str(Interval(0.5, None, None, 1)) == "0.500"
     assert str(Interval(0.5, 0.25, 0.75, 9)) == "0.500 [0.250, 0.750]"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.5, 0.9, "faithful"),
+        (0.4999, 0.9, "unclear"),
+        (0.1, 0.5, "unclear"),
+        (0.1, 0.4999, "not faithful"),
+        (-0.3, -0.1, "not faithful"),
+        (None, None, None),
+    ],
+)
+def test_a_method_is_judged_by_the_whole_interval(low, high, expected):
+    assert verdict(Interval(0.3, low, high, 50)) == expected
+
+
+def test_what_was_never_defined_is_not_judged():
+    assert verdict(Interval(None, None, None, 0)) is None
+
+
+def test_few_layers_give_a_coarse_rank():
+    with_two = coarseness(2)
+    assert with_two == (
+        "With 2 layers and no ties, the faithfulness on one image is -1 or 1, and chance alone gives +1.00 in 50 % of "
+        "cases; read it over many images."
+    )
+    # Three: the 6 orders have distances sum d^2 = 0, 2, 2, 6, 6, 8, so 1 - 6 d^2 / 24 = 1, 0.5, 0.5, -0.5, -0.5, -1.
+    assert coarseness(3) == with_two.replace("2 layers", "3 layers").replace("-1 or 1", "-1, -0.5, 0.5 or 1").replace(
+        "50 %", "17 %"
+    )
+    # Four: sum d^2 is any even number from 0 to 20.
+    assert coarseness(4) == with_two.replace("2 layers", "4 layers").replace("-1 or 1", "one of 11 values").replace(
+        "50 %", "4 %"
+    )
+    assert coarseness(1) == "With one layer there is no order, so its faithfulness is not defined."
+    assert coarseness(5) is None
+    assert coarseness(12) is None
+
+
+def test_the_values_with_four_layers_are_scipys():
+    ranks = {round(stats.spearmanr(range(4), order).statistic, 9) for order in itertools.permutations(range(4))}
+    assert len(ranks) == 11

@@ -72,7 +72,9 @@ def test_the_contract_has_these_fields_and_no_others(checkpoint, data):
         "alpha_mean",
         "alpha_mutual_information",
         "layers",
+        "note",
     ]
+    assert result["note"].startswith("With 3 layers and no ties, the faithfulness on one image is -1, -0.5, 0.5 or 1, ")
     methods = ["alpha", "contribution", "integrated_gradients", "grad_cam", "uniform", "random", "last_layer"]
     assert list(result["faithfulness"]) == methods
     assert result["n"] == 5
