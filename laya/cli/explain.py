@@ -33,6 +33,7 @@ def explain(
     from laya import checkpoints
     from laya.attribution import Settings
     from laya.explanation import explanation
+    from laya.explanation.faithfulness import coarseness
     from laya.inputs import images
 
     data = images.read_bytes(image)
@@ -50,7 +51,8 @@ def explain(
         return
     console = Console()
     name, probability = result.predictions[0]
-    console.print(f"{name}, {probability:.1%}. {result.summary()}\n", highlight=False, markup=False)
+    lines = [f"{name}, {probability:.1%}. {result.summary()}", *filter(None, [result.trust()]), ""]
+    console.print(*lines, sep="\n", highlight=False, markup=False)
     columns = [*result.scores, result.measured]
     table = make_table("layer", *(scores.label for scores in columns))
     for i, layer in enumerate(result.layers):
@@ -59,6 +61,8 @@ def explain(
     table.add_section()
     table.add_row("faithfulness", *("not defined" if rank is None else f"{rank:.2f}" for rank in ranks), "")
     console.print(table)
+    if note := coarseness(len(result.layers)):
+        console.print(note, highlight=False)
 
 
 def _write_explanation(file: Path, result: "Explanation") -> None:

@@ -11,10 +11,11 @@ import torch
 from PIL import Image
 
 from laya.attribution import ATTRIBUTIONS, LEAVE_ONE_OUT, Settings, baseline_logits
-from laya.checkpoints import Checkpoint
+from laya.checkpoints import Card, Checkpoint
 from laya.device import within_memory
 from laya.errors import LayaError, unknown
-from laya.explanation.faithfulness import deletion_at_1, spearman
+from laya.explanation.faithfulness import coarseness, deletion_at_1, spearman, verdict
+from laya.explanation.headline import headline, noun
 from laya.inputs import images
 from laya.model import Trace, evaluating
 from laya.scores import LayerScores
@@ -56,6 +57,7 @@ class Explanation:
     completeness_error : absolute difference of the target's logit to bias plus contributions.
     path_error : relative difference of the sum of Integrated Gradients to what it should sum to.
     seconds : how long it took.
+    card : what the checkpoint's card says of the methods; None where it has none, or was measured with other settings.
     """
 
     model: str
@@ -71,6 +73,7 @@ class Explanation:
     completeness_error: float
     path_error: float
     seconds: Seconds
+    card: Card | None = None
 
     @property
     def target_name(self) -> str:
@@ -104,6 +107,21 @@ class Explanation:
             "faithfulness": {method: asdict(value) for method, value in self.faithfulness.items()},
             "completeness_error": self.completeness_error,
             "seconds": asdict(self.seconds),
+            "summary": self.summary(),
+            "trust": self._trust(),
+            "note": coarseness(len(self.layers)),
+        }
+
+    def _trust(self) -> dict[str, Any] | None:
+        """The figures on the card, with what they say of each method."""
+        if self.card is None:
+            return None
+        known = {
+            method: self.card.faithfulness[method] for method in self.attributions if method in self.card.faithfulness
+        }
+        return {
+            "split": self.card.split,
+            "methods": {method: {"verdict": verdict(each), **asdict(each)} for method, each in known.items()},
         }
 
     def to_json(self) -> str:
@@ -112,38 +130,15 @@ class Explanation:
 
     def summary(self) -> str:
         """One or two sentences in plain words: where the weight lies, and whether that layer really matters."""
-        layers = range(len(self.layers))
+        return headline(self.layers, self.scores, self.effect, self.target_name, self.card)
+
+    def trust(self) -> str | None:
+        """Whether the model's own word can be believed, in a phrase; None where its card does not say."""
         leader = self.scores[0]
-        carried = "attention" if leader.method == "alpha" else "evidence"
-        top = max(layers, key=leader.shares.__getitem__)
-        if leader.shares[top] <= 0:  # signed evidence, none of it for the target
-            top = max(layers, key=lambda i: abs(leader.shares[i]))
-            words = f"No layer speaks for “{self.target_name}”; layer {top + 1} of {len(self.layers)} speaks most "
-            words += "against it: "
-        else:
-            words = f"Layer {top + 1} of {len(self.layers)} carries {_percent(leader.shares[top])} of the {carried}; "
-        words += f"removing it {_cost(self.effect[top])} in “{self.target_name}”."
-        strongest = max(layers, key=lambda i: abs(self.effect[i]))
-        if abs(self.effect[strongest]) < 0.005:
-            words += " No single layer is decisive here: whichever is removed, the others carry the decision."
-        elif abs(self.effect[strongest]) > abs(self.effect[top]) + 0.005:
-            words += f" Removing layer {strongest + 1} matters most: it {_cost(self.effect[strongest])}."
-        return words
-
-
-def _percent(share: float) -> str:
-    """A share in words that does not claim all or nothing where it is only rounding."""
-    if 0.995 <= share < 1:
-        return "over 99%"
-    return f"{share:.0%}"
-
-
-def _cost(effect: float) -> str:
-    points = abs(effect) * 100
-    if points < 0.5:
-        return "changes less than half a point of confidence"
-    amount = f"{points:.0f} point{'' if round(points) == 1 else 's'} of confidence"
-    return f"costs {amount}" if effect > 0 else f"adds {amount}"
+        known = None if self.card is None else self.card.faithfulness.get(leader.method)
+        if self.card is None or known is None or (found := verdict(known)) is None:
+            return None
+        return f"{noun(leader).capitalize()}: {found} on {self.card.images} ({known.mean:.2f})"
 
 
 def explain(
@@ -226,6 +221,8 @@ def explain_trace(
         trace = model.at_temperature(trace, settings.tau)
     if not trace.logits.isfinite().all():
         raise LayaError(f"The model {checkpoint.name!r} gives values that are not numbers for this image.")
+    # The card's figures are of the model's own temperature and the default removal, and say nothing of others.
+    as_measured = settings.removal == Settings.removal and trace.head.tau == model.head.tau
     probabilities = trace.logits.double().softmax(-1)[0]
     index = int(probabilities.argmax()) if target is None else _index(checkpoint, target)
     chosen = torch.tensor([index], device=trace.logits.device)
@@ -261,6 +258,7 @@ def explain_trace(
         completeness_error=abs(float(trace.logits[0, index]) - rebuilt),
         path_error=abs(sum(scores["integrated_gradients"]) - rise) / max(abs(rise), 1e-12),
         seconds=Seconds(forward_seconds, seconds, forward_seconds + seconds),
+        card=checkpoint.card if as_measured else None,
     )
 
 

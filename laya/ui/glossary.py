@@ -19,6 +19,10 @@ TERMS: dict[str, str] = {
     "learnt at its own value; another one changes the prediction, too.",
     "faithfulness": "Does the method rank the layers as their measured effects do? Spearman's rank correlation: 1 the "
     "same order, 0 unrelated, -1 reversed. Not defined where all scores or all effects are equal.",
+    "trust": "Does the method rank the layers as their measured effects do, over many images? In brackets: the mean of "
+    "Spearman's rank correlation, with zero-term and the model's own temperature. Faithful: its 95 % interval is at or "
+    "above 0.5, where about two of three pairs of layers are in the right order. Not faithful: it is below 0.5. "
+    "Unclear: it holds 0.5.",
     "deletion": "Deletion@1: how far the target's probability falls when the layer that the method ranks first is "
     "taken away. Higher means that the method found the layer that matters.",
     "profile distance": "How far an image's attention is from the mean of its class: the Jensen-Shannon distance, 0 "

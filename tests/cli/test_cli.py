@@ -79,9 +79,28 @@ def test_explain(run, saved, picture, checkpoint, tmp_path):
     table = run("explain", picture, "--model", saved, "--out", tmp_path / "out.json")
     assert json.loads((tmp_path / "out.json").read_text())["model"] == "small"
     assert "Attention" in table.stdout
+    shown = " ".join(table.stdout.split())
+    assert explain(checkpoint, picture).summary() in shown
+    assert answer["note"] in shown
+    assert "faithful on" not in shown
     chart = run("explain", picture, "--model", saved, "--out", tmp_path / "out.html", "--removed", "zero-state")
     assert chart.returncode == 0, chart.stderr
     assert "Integrated Gradients" in (tmp_path / "out.html").read_text()
+
+
+def test_explain_tells_whether_to_believe_the_attention(run, saved, picture, tmp_path):
+    figures = {"spearman": {"mean": 0.3, "low": 0.29, "high": 0.32, "n": 80}}
+    weights = json.loads((saved / "config.json").read_text())["weights_sha256"]
+    card = {"weights_sha256": weights, "split": "test", "faithfulness": {"alpha": figures}}
+    (saved / "metrics.json").write_text(json.dumps(card))
+    done = run("explain", picture, "--model", "small", "--out", tmp_path / "out.html")
+    shown = " ".join(done.stdout.split())
+    assert "This model’s attention is no guide to its decision (faithfulness 0.30 on test images); by " in shown
+    assert "Attention: not faithful on test images (0.30)" in shown
+    assert "attention is no guide to its decision" in (tmp_path / "out.html").read_text()
+    answer = json.loads(run("explain", picture, "--model", "small", "--json").stdout)
+    assert answer["summary"] in shown
+    assert answer["trust"]["methods"]["alpha"]["verdict"] == "not faithful"
 
 
 def test_evaluate(run, saved, folder):
@@ -94,6 +113,8 @@ def test_evaluate(run, saved, folder):
     assert json.loads(done.stdout) == json.loads(json.dumps(expected))
     assert "red/bad.png" in done.stderr
     assert "1 unreadable files were left out" in done.stderr
+    table = run("evaluate", "--model", saved, "--data", folder, "--limit", 3)
+    assert expected["note"] in " ".join(table.stdout.split())
     assert "measuring: 37 of 37" in done.stderr
 
 

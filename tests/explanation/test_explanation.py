@@ -11,13 +11,24 @@ import torch
 from PIL import Image
 
 import laya
+from laya import checkpoints
 from laya.attribution import Settings
-from laya.checkpoints import Checkpoint
+from laya.checkpoints import Card, Checkpoint, load
 from laya.errors import LayaError
 from laya.explanation import Explanation, Faithfulness, Seconds, explain, explain_trace, trace_image
 from laya.inputs.images import to_tensor
+from laya.intervals import Interval
 from tests import oracle
-from tests.conftest import CLASSES, encode
+from tests.conftest import CLASSES, PREPROCESSING, encode, make_model
+
+CARD = Card(
+    {
+        "alpha": Interval(0.3, 0.29, 0.32, 80),
+        "contribution": Interval(0.9, 0.88, 0.93, 80),
+        "uniform": Interval(None, None, None, 0),
+    },
+    "validation",
+)
 
 
 @pytest.fixture
@@ -54,6 +65,9 @@ def test_the_contract_has_these_fields_and_no_others(checkpoint, picture):
         "faithfulness",
         "completeness_error",
         "seconds",
+        "summary",
+        "trust",
+        "note",
     ]
     assert list(answer["attributions"]) == ["alpha", "contribution", "integrated_gradients", "grad_cam"]
     assert answer["leave_one_out"].keys() == {"mode", "effect"}
@@ -62,13 +76,18 @@ def test_the_contract_has_these_fields_and_no_others(checkpoint, picture):
     probabilities = [row["probability"] for row in answer["predictions"]]
     assert probabilities == sorted(probabilities, reverse=True)
     assert answer["target"] == answer["predictions"][0]["class"]
+    assert answer["summary"] == explain(checkpoint, picture).summary()
+    assert answer["trust"] is None
+    assert answer["note"].startswith("With 3 layers and no ties, the faithfulness on one image is -1, -0.5, 0.5 or 1, ")
     assert json.loads(json.dumps(answer, allow_nan=False)) == answer
 
 
 def test_an_explanation_turns_into_json_without_loss(checkpoint, picture):
     result = explain(checkpoint, picture, settings=Settings(tau=0.7, removal="renormalise", steps=20))
+    result = dataclasses.replace(result, card=CARD)
     stored = json.loads(json.dumps(dataclasses.asdict(result), allow_nan=False))
     assert stored["settings"] == {"tau": 0.7, "removal": "renormalise", "steps": 20}
+    figures = {key: Interval(**value) for key, value in stored["card"]["faithfulness"].items()}
     again = Explanation(
         **{key: tuple(value) if isinstance(value, list) else value for key, value in stored.items()}
         | {
@@ -76,6 +95,7 @@ def test_an_explanation_turns_into_json_without_loss(checkpoint, picture):
             "seconds": Seconds(**stored["seconds"]),
             "attributions": {key: tuple(value) for key, value in stored["attributions"].items()},
             "faithfulness": {key: Faithfulness(**value) for key, value in stored["faithfulness"].items()},
+            "card": Card(figures, stored["card"]["split"]),
         }
     )
     assert again == result
@@ -169,6 +189,61 @@ def test_what_cannot_be_explained_is_said(checkpoint, picture, tmp_path):
         explain(checkpoint, picture, settings=Settings(tau=-1.0))
 
 
+def test_a_card_says_whether_to_believe_the_attention(checkpoint, picture):
+    silent = explain(checkpoint, picture)
+    assert (silent.card, silent.trust()) == (None, None)
+    assert "guide" not in silent.summary()
+    known = dataclasses.replace(checkpoint, card=CARD)
+    result = explain(known, picture)
+    assert result.card == CARD
+    assert result.trust() == "Attention: not faithful on held-back images (0.30)"
+    assert result.summary().startswith(
+        "This model’s attention is no guide to its decision (faithfulness 0.30 on held-back images); by "
+    )
+    assert result.to_dict()["trust"] == {
+        "split": "validation",
+        "methods": {
+            "alpha": {"verdict": "not faithful", "mean": 0.3, "low": 0.29, "high": 0.32, "n": 80},
+            "contribution": {"verdict": "faithful", "mean": 0.9, "low": 0.88, "high": 0.93, "n": 80},
+        },
+    }
+    # The figures were measured so: at the model's own temperature and by zero-term.
+    own = Settings(tau=checkpoint.model.head.tau, removal="zero-term", steps=20)
+    assert explain(known, picture, target="blue", settings=own).card == CARD
+    for other in (Settings(tau=5.0), Settings(removal="renormalise"), Settings(removal="zero-state")):
+        assert explain(known, picture, settings=other).card is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "phrase"),
+    [
+        (0.8, 0.9, "Attention: faithful on test images (0.84)"),
+        (0.4, 0.9, "Attention: unclear on test images (0.84)"),
+        (None, None, None),
+    ],
+)
+def test_trust_is_one_short_phrase(low, high, phrase):
+    card = Card({"alpha": Interval(0.84, low, high, 9)}, "test")
+    assert dataclasses.replace(made((1, 0, 0), (0.1, 0, 0)), card=card).trust() == phrase
+
+
+def test_a_head_without_attention_is_trusted_by_its_contribution(tmp_path, picture):
+    checkpoints.save(tmp_path / "c", make_model("concat"), CLASSES, PREPROCESSING, title="c", training={})
+    checkpoint = dataclasses.replace(load(str(tmp_path / "c")), card=CARD)
+    result = explain(checkpoint, picture)
+    assert result.trust() == "Contribution: faithful on held-back images (0.90)"
+    assert list(result.to_dict()["trust"]["methods"]) == ["contribution"]
+
+
+def test_one_layer_has_no_rank_and_a_headline(tmp_path, picture):
+    checkpoints.save(tmp_path / "one", make_model(units=(6,)), CLASSES, PREPROCESSING, title="one", training={})
+    result = explain(load(str(tmp_path / "one")), picture)
+    assert result.attributions["alpha"] == (1.0,)
+    assert all(each.spearman is None for each in result.faithfulness.values())
+    assert result.summary().startswith("Hidden layer 1 of 1 carries 100% of the attention; removing it ")
+    assert result.to_dict()["note"] == "With one layer there is no order, so its faithfulness is not defined."
+
+
 def made(alpha: tuple[float, ...], effect: tuple[float, ...]) -> Explanation:
     return Explanation(
         model="m",
@@ -189,11 +264,11 @@ def made(alpha: tuple[float, ...], effect: tuple[float, ...]) -> Explanation:
 
 def test_the_summary_says_what_the_numbers_say():
     assert made((0.2, 0.61, 0.19), (0.01, 0.48, 0.0)).summary() == (
-        "Layer 2 of 3 carries 61% of the attention; removing it costs 48 points of confidence in “cat”."
+        "Layer 2 of 3 (two) carries 61% of the attention; removing it costs 48 points of confidence in “cat”."
     )
     assert made((0.2, 0.61, 0.19), (0.6, 0.01, 0.0)).summary() == (
-        "Layer 2 of 3 carries 61% of the attention; removing it costs 1 point of confidence in “cat”. "
-        "Removing layer 1 matters most: it costs 60 points of confidence."
+        "Layer 2 of 3 (two) carries 61% of the attention; removing it costs 1 point of confidence in “cat”. "
+        "Removing layer 1 (one) matters most: it costs 60 points of confidence."
     )
     assert "removing it adds 7 points of confidence" in made((0.2, 0.61, 0.19), (0.0, -0.07, 0.0)).summary()
     assert made((0.2, 0.61, 0.19), (0.001, 0.002, 0.0)).summary().endswith("the others carry the decision.")
@@ -201,14 +276,14 @@ def test_the_summary_says_what_the_numbers_say():
 
 def test_the_summary_is_true_for_signed_scores_and_effects():
     low = made((0.2, 0.5, 0.3), (-0.02, -0.30, -0.10)).summary()
-    assert low == "Layer 2 of 3 carries 50% of the attention; removing it adds 30 points of confidence in “cat”."
+    assert low == "Layer 2 of 3 (two) carries 50% of the attention; removing it adds 30 points of confidence in “cat”."
     large = made((0.2, 0.5, 0.3), (-0.50, 0.02, 0.03)).summary()
-    assert large.endswith("Removing layer 1 matters most: it adds 50 points of confidence.")
+    assert large.endswith("Removing layer 1 (one) matters most: it adds 50 points of confidence.")
     against = dataclasses.replace(
         made((1, 0, 0), (0.0, 0.0, -0.4)), attributions={"contribution": (0.0, 0.0, -3.0)}
     ).summary()
     assert against == (
-        "No layer speaks for “cat”; layer 3 of 3 speaks most against it: "
+        "Layer 3 of 3 (three) speaks most against “cat”, and no layer for it; "
         "removing it adds 40 points of confidence in “cat”."
     )
     assert "over 99%" in made((0.001, 0.998, 0.001), (0.0, 0.5, 0.0)).summary()

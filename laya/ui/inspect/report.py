@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from laya.explanation import Explanation
 from laya.explanation.bundle import bundle
+from laya.explanation.faithfulness import coarseness
 from laya.ui import theme
 from laya.ui.analysis import Analysis
 
@@ -41,6 +42,8 @@ def answer(result: Explanation, own_tau: float) -> None:
     if result.settings.tau != own_tau:
         about += f" · temperature {result.settings.tau:g} instead of the model's own {own_tau:g}"
     theme.verdict(about, result.summary())
+    if trust := result.trust():
+        theme.note(theme.term("trust", trust))
 
 
 def chart_notes(result: Explanation) -> None:
@@ -72,11 +75,8 @@ def faithfulness(result: Explanation) -> None:
         rank = "not defined" if measures.spearman is None else f"{measures.spearman:+.2f}"
         rows.append((f"{scores.label} ({scores.family})", rank, f"{measures.deletion_at_1:+.1%}"))
     theme.table(head, rows, [scores.colour for scores in result.scores])
-    if len(result.layers) <= 4:
-        theme.note(
-            f"One image with {len(result.layers)} layers gives a coarse rank correlation; read the model card for the "
-            "figures over the test set."
-        )
+    if note := coarseness(len(result.layers)):
+        theme.note(html.escape(note))
 
 
 def numbers(result: Explanation) -> None:
