@@ -3,7 +3,7 @@
 import streamlit as st
 
 from laya import plots
-from laya.ui import LayaError, analysis, controls, maps, theme, workbench
+from laya.ui import LayaError, analysis, controls, download, maps, theme, workbench
 from laya.ui.inspect import report, usual
 
 TEACHING = """
@@ -61,7 +61,7 @@ if seen is not None:
         usual.show(checkpoint, result)
         with st.expander("Numbers", icon=":material/table:"):
             report.numbers(result)
-            report.take_away(result, {"depth": depth, "predictions": likely}, found.recipe)
+            download.take_away(result, {"depth": depth, "predictions": likely}, found.recipe)
         with st.expander("How this was made", icon=":material/science:"):
             report.origin(result, found.recipe)
 

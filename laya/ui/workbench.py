@@ -8,9 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 from laya import checkpoints
 from laya.checkpoints import Checkpoint
 from laya.errors import LayaError
-from laya.ui import analysis, cache, controls, picker, theme
+from laya.ui import analysis, cache, controls, picker, pictures, theme
 from laya.ui.analysis import Analysis
-from laya.ui.inspect import report
 from laya.ui.picker import Choice
 
 
@@ -55,5 +54,5 @@ def show(place: DeltaGenerator, teaching: str) -> Workbench:
         words.markdown(teaching)
         st.error(theme.plain(f"{choice.name}: {error}"), icon=":material/error:")
         return Workbench(checkpoint, choice, recipe, None)
-    report.pictures(choice.name, seen)
+    pictures.side_by_side(choice.name, seen)
     return Workbench(checkpoint, choice, recipe, seen)

@@ -6,10 +6,9 @@ import streamlit as st
 from PIL import Image, ImageFilter, ImageOps
 
 from laya import plots
-from laya.ui import address, analysis, controls, theme
+from laya.ui import address, analysis, controls, pictures, theme
 from laya.ui.analysis import Analysis
 from laya.ui.compare.shift import shift_verdict
-from laya.ui.inspect import report
 from laya.ui.picker import Choice
 from laya.ui.workbench import Workbench
 
@@ -56,7 +55,7 @@ def show(bench: Workbench, seen: Analysis) -> None:
         with column:
             name, probability = result.predictions[0]
             picture, words = st.columns([1, 3], vertical_alignment="center", wrap=False)
-            report.picture(picture, each.thumbnails[1], alt=title)
+            pictures.picture(picture, each.thumbnails[1], alt=title)
             words.markdown(f"**{title[0].upper() + title[1:]}**  \n{theme.plain(name)}, {probability:.1%}")
             st.plotly_chart(
                 plots.depth_chart(result.layers, result.scores, result.measured, multiples=True),

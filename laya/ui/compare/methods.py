@@ -8,11 +8,10 @@ import streamlit as st
 from laya import plots
 from laya.explanation import Explanation, comparison
 from laya.scores import LayerScores
-from laya.ui import address, analysis, cache, controls, maps, theme
+from laya.ui import address, analysis, cache, controls, download, maps, theme
 from laya.ui.analysis import Analysis
 from laya.ui.compare.total import total_effects
 from laya.ui.compare.what_if import what_if
-from laya.ui.inspect import report
 from laya.ui.workbench import Workbench
 
 
@@ -62,7 +61,7 @@ def show(bench: Workbench, seen: Analysis) -> None:
         _read_out(bench, result, trace)
     if checkpoint.model.head.attends:
         what_if(bench, seen, result, trace)
-    report.take_away(result, charts, bench.recipe)
+    download.take_away(result, charts, bench.recipe)
 
 
 def _choose_methods(model: str, scores: list[LayerScores]) -> list[LayerScores]:

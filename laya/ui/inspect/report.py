@@ -1,36 +1,15 @@
-"""What stands below the hero chart: agreement with the measurement, numbers, and how they were made."""
+"""What stands around the hero chart: the answer, agreement with the measurement, numbers, and how they were made."""
 
-import dataclasses
 import html
 import shlex
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from laya.explanation import Explanation
-from laya.explanation.bundle import bundle
 from laya.explanation.faithfulness import coarseness
 from laya.ui import theme
-from laya.ui.analysis import Analysis
-
-
-def pictures(name: str, seen: Analysis) -> None:
-    """The image as it was chosen and as the model sees it, side by side."""
-    with st.container(key="pictures"):
-        given, model = st.columns(2, wrap=False)
-    picture(given, seen.thumbnails[0], caption="as given", alt=f"The image {name}")
-    picture(model, seen.thumbnails[1], caption="as the model sees it", alt="The model's input")
-    steps = "; ".join(seen.prepared.steps)
-    theme.note(html.escape(f"{name}: {steps}. " + " ".join(seen.picture.notes)))
-
-
-def picture(place: DeltaGenerator, data: bytes, *, alt: str, caption: str | None = None) -> None:
-    """A PNG or JPEG as it is: left to itself, Streamlit makes every picture a JPEG, and again at every rerun."""
-    kind: Literal["PNG", "JPEG"] = "PNG" if data.startswith(b"\x89PNG") else "JPEG"
-    place.image(data, caption=caption, width="stretch", output_format=kind, alt=alt)
+from laya.ui.download import command
 
 
 def answer(result: Explanation, own_tau: float) -> None:
@@ -104,25 +83,3 @@ def origin(result: Explanation, recipe: bool) -> None:
     for scores in (*result.scores, result.measured):
         st.markdown(f"**{scores.label}** ({scores.family}). {scores.description}")
     st.code(shlex.join(command(result, recipe)), language="bash", wrap_lines=True)
-
-
-def command(result: Explanation, recipe: bool) -> list[str]:
-    """The command line that makes the numbers again, with IMAGE for the file."""
-    settings = dataclasses.asdict(result.settings)
-    words = ["python", "-m", "laya", "explain", "IMAGE", "--model", result.model, "--target", result.target_name]
-    words += ["--tau", f"{settings['tau']:g}", "--removed", settings["removal"], "--steps", str(settings["steps"])]
-    return [*words, *([] if recipe else ["--no-recipe"]), "--json"]
-
-
-def take_away(result: Explanation, charts: Mapping[str, go.Figure], recipe: bool) -> None:
-    """Everything about this image in one zip; it is made when it is asked for."""
-    st.download_button(
-        "Take it away (zip)",
-        lambda: bundle(result, charts, command(result, recipe)),
-        file_name=f"laya-{result.model}.zip",
-        mime="application/zip",
-        icon=":material/folder_zip:",
-        on_click="ignore",
-        help="Charts as HTML, numbers as CSV and JSON, settings, and the command that makes them again. The address of "
-        "this page restores the view; only an image of your own has to be chosen again.",
-    )
