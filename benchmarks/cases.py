@@ -21,8 +21,7 @@ from laya.data import ImageSet, batches
 from laya.device import pick_device
 from laya.explanation import comparison, explain_trace
 from laya.heads import build_head
-from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, to_tensor
 from laya.model import LayaClassifier, Trace
 from laya.studies import profiles
 from laya.studies.evaluation import BATCH
@@ -143,7 +142,7 @@ def ratios(checkpoint: Checkpoint, quick: bool) -> Iterator[Row]:
         size = BATCH // 16 if deep else BATCH
         for _, prepared in batches(data, checkpoint.preprocessing, size, lambda *_: None):
             with torch.inference_mode():
-                model.backbone(images.to_tensor(prepared, checkpoint.preprocessing).to(checkpoint.device))
+                model.backbone(to_tensor(prepared, checkpoint.preprocessing).to(checkpoint.device))
 
     yield compare(
         "profile building / bare backbone over the same batches",

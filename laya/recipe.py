@@ -13,7 +13,7 @@ from laya.data.sources import parts
 from laya.device import machine
 from laya.errors import LayaError
 from laya.files import write, write_json
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 from laya.progress import OnProgress, silent
 from laya.studies import profiles
 from laya.studies.evaluation import evaluate

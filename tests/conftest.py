@@ -15,7 +15,7 @@ from laya import checkpoints
 from laya.backbones import MLP
 from laya.checkpoints import Checkpoint
 from laya.heads import build_head
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 from laya.model import LayaClassifier
 from tests.unplugged import unplug
 

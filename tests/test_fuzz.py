@@ -343,7 +343,7 @@ def folders(home: Path) -> list[Path]:
     """Good checkpoints to be damaged: one of each kind of head and of small backbone."""
     from laya.backbones import CNN
     from laya.heads import build_head
-    from laya.inputs.images import Preprocessing
+    from laya.inputs.preprocessing import Preprocessing
     from laya.model import LayaClassifier
 
     torch.manual_seed(0)

@@ -17,7 +17,7 @@ from laya import checkpoints
 from laya.attribution import Settings
 from laya.attribution.total import total_effects
 from laya.explanation import explain_trace, prepare_image, trace_image
-from laya.inputs import images
+from laya.inputs.preprocessing import to_tensor
 from laya.model import Trace
 
 STEPS = 20  # of Integrated Gradients in a total-effect run of the page Compare
@@ -70,7 +70,7 @@ load = cache(checkpoints.load)
 def traced(model: str, source: tuple[str, int]) -> tuple[torch.Tensor, Trace]:
     """The model's input for a picture, and the trace of its forward pass."""
     prepared = prepare_image(load(model), picture(*source))
-    return images.to_tensor([prepared], load(model).preprocessing), trace_image(load(model), prepared)
+    return to_tensor([prepared], load(model).preprocessing), trace_image(load(model), prepared)
 
 
 @cache

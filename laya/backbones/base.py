@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 
 
 class Backbone(nn.Module, ABC):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from laya.backbones.base import Backbone
 from laya.errors import LayaError, check_width
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 
 PATCH = 2  # edge of the patches that the stem whitens, in pixels
 

@@ -10,7 +10,7 @@ from torch.fx.proxy import TraceError
 
 from laya.backbones.base import Backbone
 from laya.errors import LayaError, unknown
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 
 
 class Extracted(Backbone):

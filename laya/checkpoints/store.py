@@ -15,7 +15,7 @@ from laya.files import write, write_json
 if TYPE_CHECKING:
     import torch
 
-    from laya.inputs.images import Preprocessing
+    from laya.inputs.preprocessing import Preprocessing
     from laya.model import LayaClassifier
 
 
@@ -64,7 +64,7 @@ def load(name: str, device: "torch.device | None" = None) -> Checkpoint:
 
     from laya.backbones import build_backbone
     from laya.heads import build_head
-    from laya.inputs.images import Preprocessing
+    from laya.inputs.preprocessing import Preprocessing
     from laya.model import LayaClassifier
 
     folder = find(name)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from laya.errors import LayaError
 from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, prepare
 
 Split = Literal["train", "val", "test"]
 
@@ -136,7 +136,7 @@ def batches(
         indices, prepared = [], []
         for index in range(start, min(start + size, len(data))):
             try:
-                prepared.append(images.prepare(data.load(index), preprocessing).image)
+                prepared.append(prepare(data.load(index), preprocessing).image)
                 indices.append(index)
             except LayaError as error:
                 on_skip(f"{data.sources[index]}: {error}")

@@ -12,7 +12,7 @@ from laya.data.image_set import ImageSet, Split
 from laya.data.tables import open_parquet
 from laya.errors import LayaError
 from laya.files import cache
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 
 DEBIAN = Path("/usr/share/datasets")
 PROJECT = Path(__file__).parents[2]

@@ -17,6 +17,7 @@ from laya.errors import LayaError, unknown
 from laya.explanation.faithfulness import coarseness, deletion_at_1, spearman, verdict
 from laya.explanation.headline import headline, noun
 from laya.inputs import images
+from laya.inputs.preprocessing import prepare, to_tensor
 from laya.model import Trace, evaluating
 from laya.scores import LayerScores
 
@@ -184,12 +185,12 @@ def prepare_image(
     if isinstance(image, (str, Path)):
         image = images.read_bytes(Path(image))
     picture = images.read(image).image if isinstance(image, bytes) else images.upright(image)
-    return images.prepare(picture, checkpoint.preprocessing, recipe=recipe).image
+    return prepare(picture, checkpoint.preprocessing, recipe=recipe).image
 
 
 def trace_image(checkpoint: Checkpoint, prepared: Image.Image) -> Trace:
     """The one forward pass that everything about an image is worked out from."""
-    x = images.to_tensor([prepared], checkpoint.preprocessing)
+    x = to_tensor([prepared], checkpoint.preprocessing)
     return checkpoint.model.trace(x.to(checkpoint.device))
 
 

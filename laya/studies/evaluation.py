@@ -13,8 +13,7 @@ from laya.data import ImageSet, batches
 from laya.errors import LayaError
 from laya.explanation.faithfulness import coarseness, controls, deletion_at_1, spearman
 from laya.heads import Removal
-from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, to_tensor
 from laya.intervals import Floats, mean_interval
 from laya.model import LayaClassifier, Trace, evaluating
 from laya.progress import OnProgress, silent
@@ -191,7 +190,7 @@ def traces(
     seen = 0
     for indices, prepared in batches(data, preprocessing, size, on_skip):
         if prepared:
-            yield indices, model.trace(images.to_tensor(prepared, preprocessing).to(device), tau=tau)
+            yield indices, model.trace(to_tensor(prepared, preprocessing).to(device), tau=tau)
         seen = min(seen + size, len(data))
         on_progress("measuring", seen, len(data))
 

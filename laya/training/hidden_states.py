@@ -17,8 +17,7 @@ from laya.data import ImageSet, rows
 from laya.device import pick_device, within_memory
 from laya.errors import LayaError
 from laya.files import cache
-from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, prepare, to_tensor
 from laya.model import evaluating
 from laya.progress import OnProgress, silent
 
@@ -77,11 +76,11 @@ def _compute(
             pictures = []
             for index in range(start, min(start + BATCH, len(data))):
                 try:
-                    picture = images.prepare(data.load(index), preprocessing).image
+                    picture = prepare(data.load(index), preprocessing).image
                 except LayaError as error:
                     raise LayaError(f"{data.sources[index]}: {error}") from error
                 pictures.append(ImageOps.mirror(picture) if mirrored else picture)
-            activations = backbone(images.to_tensor(pictures, preprocessing).to(device))
+            activations = backbone(to_tensor(pictures, preprocessing).to(device))
             hidden = torch.cat([backbone.pool(activation) for activation in activations], dim=1)
             table.array[start : start + len(pictures)] = hidden.cpu().numpy()
             table.advance(start + len(pictures))

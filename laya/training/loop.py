@@ -13,8 +13,7 @@ from laya.data import ImageSet
 from laya.device import pick_device, within_memory
 from laya.errors import LayaError
 from laya.heads import build_head
-from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, normalise
 from laya.model import LayaClassifier, evaluating
 from laya.progress import OnProgress, silent
 from laya.training.config import TrainingConfig
@@ -120,7 +119,7 @@ def _reader(
     with torch.random.fork_rng(enabled=True):
         torch.manual_seed(config.seed)
         some = fit[torch.randperm(len(fit))[:LOOK]]
-        model.backbone.look_at(images.normalise(pixels[some], preprocessing).to(_device(model)))
+        model.backbone.look_at(normalise(pixels[some], preprocessing).to(_device(model)))
     return read_pixels(config, model, pixels, preprocessing)
 
 

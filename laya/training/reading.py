@@ -8,8 +8,7 @@ from torch import Tensor
 from laya.data import ImageSet
 from laya.errors import LayaError
 from laya.heads import HeadOutput
-from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, normalise, prepare, to_pixels
 from laya.model import LayaClassifier
 from laya.progress import OnProgress
 from laya.training.augmentation import augment
@@ -27,7 +26,7 @@ def read_pixels(config: TrainingConfig, model: LayaClassifier, pixels: Tensor, p
     first = torch.rand(len(pixels), generator=torch.Generator().manual_seed(config.seed)) < 0.5
 
     def read(indices: Tensor, epoch: int | None) -> HeadOutput:
-        x = images.normalise(pixels[indices], preprocessing)
+        x = normalise(pixels[indices], preprocessing)
         if epoch is not None:
             x = augment(x, config.augment, first[indices] ^ bool(epoch % 2), shift=config.shift, cutout=config.cutout)
         return model.read(model.hidden_states(x.to(device)))
@@ -67,7 +66,7 @@ def _pixels(data: ImageSet, preprocessing: Preprocessing) -> Tensor:
     prepared = []
     for index in range(len(data)):
         try:
-            prepared.append(images.prepare(data.load(index), preprocessing).image)
+            prepared.append(prepare(data.load(index), preprocessing).image)
         except LayaError as error:
             raise LayaError(f"{data.sources[index]}: {error}") from error
-    return images.to_pixels(prepared, preprocessing)
+    return to_pixels(prepared, preprocessing)

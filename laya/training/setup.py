@@ -7,7 +7,7 @@ import torch
 from laya.backbones import Backbone, build_backbone
 from laya.checkpoints import backbone_file, read_backbone_weights
 from laya.data import KNOWN
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 from laya.training.config import TrainingConfig
 
 _LOGGER = logging.getLogger(__name__)

@@ -12,7 +12,8 @@ from laya.attribution.total import TotalEffects, pixel_gradients, total_effects
 from laya.checkpoints import Checkpoint
 from laya.explanation import Explanation, explain_trace, trace_image
 from laya.inputs import images
-from laya.inputs.images import Picture, Prepared
+from laya.inputs.images import Picture
+from laya.inputs.preprocessing import Prepared, prepare, to_tensor
 from laya.model import Trace
 from laya.progress import OnProgress
 from laya.ui.cache import keep
@@ -74,7 +75,7 @@ def analyse_picture(checkpoint: Checkpoint, image: Image.Image, key: str, *, rec
 
 
 def _run(checkpoint: Checkpoint, picture: Picture, key: str, *, recipe: bool) -> Analysis:
-    prepared = images.prepare(picture.image, checkpoint.preprocessing, recipe=recipe)
+    prepared = prepare(picture.image, checkpoint.preprocessing, recipe=recipe)
     begin = time.perf_counter()
     trace = trace_image(checkpoint, prepared.image)
     seconds = time.perf_counter() - begin
@@ -112,13 +113,13 @@ def total_effects_of(
     checkpoint: Checkpoint, analysis: Analysis, target: int, steps: int, on_progress: OnProgress
 ) -> TotalEffects:
     """Captum through the whole network for an analysed image."""
-    x = images.to_tensor([analysis.prepared.image], checkpoint.preprocessing).to(checkpoint.device)
+    x = to_tensor([analysis.prepared.image], checkpoint.preprocessing).to(checkpoint.device)
     return total_effects(checkpoint.model, x, target, steps=steps, on_progress=on_progress)
 
 
 def pixels_of(checkpoint: Checkpoint, analysis: Analysis, target: int, settings: Settings) -> list[list[float]]:
     """Captum's Integrated Gradients at the pixels of an analysed image: rows of signed values."""
-    x = images.to_tensor([analysis.prepared.image], checkpoint.preprocessing).to(checkpoint.device)
+    x = to_tensor([analysis.prepared.image], checkpoint.preprocessing).to(checkpoint.device)
     values: list[list[float]] = pixel_gradients(
         checkpoint.model, x, target, steps=settings.steps, tau=settings.tau
     ).tolist()

@@ -10,6 +10,7 @@ import laya
 from laya.backbones import BACKBONES, register
 from laya.checkpoints import load
 from laya.inputs import images
+from laya.inputs.preprocessing import prepare, to_tensor
 from laya.recipe import run
 from laya.training import train
 
@@ -76,8 +77,8 @@ def test_every_family_is_trained_saved_loaded_and_explained(name, pictures, tmp_
     trained = kept["result"].model
     checkpoint = load(str(tmp_path / "model"))
     file = pictures / "cat" / "0.png"
-    prepared = images.prepare(images.read(file.read_bytes()).image, checkpoint.preprocessing)
-    x = images.to_tensor([prepared.image], checkpoint.preprocessing)
+    prepared = prepare(images.read(file.read_bytes()).image, checkpoint.preprocessing)
+    x = to_tensor([prepared.image], checkpoint.preprocessing)
     with torch.no_grad():
         torch.testing.assert_close(checkpoint.model(x), trained(x), atol=1e-5, rtol=1e-5)
     result = laya.explain(checkpoint, file)

@@ -11,7 +11,7 @@ from laya import checkpoints
 from laya.backbones import BACKBONES, CNN, Timm, Torchvision, build_backbone, register
 from laya.errors import LayaError
 from laya.heads import build_head
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 from laya.model import LayaClassifier
 from laya.recipe import run
 from laya.training import TrainingConfig

@@ -14,7 +14,7 @@ from laya.backbones import build_backbone
 from laya.checkpoints.fit import PREFIXES, fit
 from laya.errors import LayaError
 from laya.heads import build_head
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 from laya.model import LayaClassifier
 from laya.training import TrainingConfig
 from laya.training.setup import make_backbone

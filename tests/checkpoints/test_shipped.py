@@ -14,6 +14,7 @@ from laya.data import open_dataset
 from laya.data.known import DEBIAN, _stored
 from laya.explanation import explain
 from laya.inputs import images
+from laya.inputs.preprocessing import prepare, to_tensor
 from laya.studies import evidence
 from laya.studies.evaluation import evaluate
 from laya.studies.verification import verify
@@ -167,11 +168,11 @@ def test_photographs_are_recognised_like_the_data_set_itself(fashion):
         picture = data.load(index)
         photo = images.read(photographed(picture, rng)).image
         for way, prepared in (
-            ("original", images.prepare(picture, fashion.preprocessing)),
-            ("prepared", images.prepare(photo, fashion.preprocessing)),
-            ("unprepared", images.prepare(photo, fashion.preprocessing, recipe=False)),
+            ("original", prepare(picture, fashion.preprocessing)),
+            ("prepared", prepare(photo, fashion.preprocessing)),
+            ("unprepared", prepare(photo, fashion.preprocessing, recipe=False)),
         ):
-            x = images.to_tensor([prepared.image], fashion.preprocessing)
+            x = to_tensor([prepared.image], fashion.preprocessing)
             right[way] += int(fashion.model(x.to(fashion.device)).argmax()) == label
     assert right["prepared"] >= right["original"] - 20, right
     assert right["unprepared"] < 120, right

@@ -19,7 +19,7 @@ from laya.data import batches, offered, open_dataset, splits
 from laya.data.known import FASHION_MNIST
 from laya.data.zips import open_zip
 from laya.errors import LayaError
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing
 from tests.conftest import encode, pack
 
 

@@ -12,7 +12,8 @@ from laya import checkpoints
 from laya.checkpoints import load
 from laya.explanation import explain, trace_image
 from laya.explanation.comparison import where
-from laya.inputs.images import prepare, read
+from laya.inputs.images import read
+from laya.inputs.preprocessing import prepare
 from tests.e2e.test_inspect import open_up
 
 ART = "best-artworks-vit"

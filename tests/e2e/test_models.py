@@ -5,7 +5,8 @@ from playwright.sync_api import Browser, Page, expect
 from laya import checkpoints
 from laya.backbones import MLP
 from laya.heads import build_head
-from laya.inputs.images import MAX_BYTES, Preprocessing
+from laya.inputs.images import MAX_BYTES
+from laya.inputs.preprocessing import Preprocessing
 from laya.model import LayaClassifier
 from tests.conftest import CLASSES, pack
 from tests.e2e.conftest import serving, visiting

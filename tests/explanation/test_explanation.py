@@ -16,7 +16,7 @@ from laya.attribution import Settings
 from laya.checkpoints import Card, Checkpoint, load
 from laya.errors import LayaError
 from laya.explanation import Explanation, Faithfulness, Seconds, explain, explain_trace, trace_image
-from laya.inputs.images import to_tensor
+from laya.inputs.preprocessing import to_tensor
 from laya.intervals import Interval
 from tests import oracle
 from tests.conftest import CLASSES, PREPROCESSING, encode, make_model

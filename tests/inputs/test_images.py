@@ -15,7 +15,8 @@ import torch
 from PIL import Image, ImageCms, ImageFile, features
 
 from laya.errors import LayaError
-from laya.inputs.images import MAX_BYTES, Preprocessing, prepare, read, read_bytes, to_tensor, upright
+from laya.inputs.images import MAX_BYTES, read, read_bytes, upright
+from laya.inputs.preprocessing import Preprocessing, prepare, to_tensor
 from tests.conftest import encode
 
 GARMENT = Preprocessing(size=(28, 28), channels=1, recipe="garment")

@@ -7,8 +7,7 @@ from PIL import Image, ImageOps
 
 from laya.backbones import CNN
 from laya.data import ImageSet
-from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, to_tensor
 from laya.training.hidden_states import hidden_states, split
 
 PREPROCESSING = Preprocessing((9, 9), 3, (0.4,) * 3, (0.2,) * 3)
@@ -32,7 +31,7 @@ def expected(backbone: CNN, data: ImageSet, change=lambda picture: picture) -> n
     rows = []
     with torch.no_grad():
         for index in range(len(data)):
-            x = images.to_tensor([change(data.load(index))], PREPROCESSING)
+            x = to_tensor([change(data.load(index))], PREPROCESSING)
             rows.append(torch.cat([a.mean((2, 3)) for a in backbone.eval()(x)], dim=1)[0].numpy())
     return np.stack(rows)
 

@@ -16,8 +16,7 @@ from laya.checkpoints import load, read_config, read_metrics
 from laya.data import ImageSet, open_dataset
 from laya.errors import LayaError
 from laya.heads import build_head
-from laya.inputs import images
-from laya.inputs.images import Preprocessing
+from laya.inputs.preprocessing import Preprocessing, to_tensor
 from laya.model import LayaClassifier
 from laya.recipe import run
 from laya.studies.evaluation import evaluate
@@ -483,7 +482,7 @@ def test_training_on_the_cache_is_training_on_the_pictures(tmp_path, cache):
     torch.manual_seed(0)
     model = LayaClassifier(make_backbone(recipe_), build_head("laya", (12, 8), 3, {}))
     fit = [index for index in range(120) if index not in result.held]
-    x = images.to_tensor([toy().load(index) for index in fit], PLAIN)
+    x = to_tensor([toy().load(index) for index in fit], PLAIN)
     optimiser = torch.optim.SGD(model.head.parameters(), momentum=0.9, nesterov=True, weight_decay=1e-2)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-2, total_steps=1)
     del schedule
@@ -561,7 +560,7 @@ def test_a_validation_part_chooses_the_epoch(tmp_path):
     validation = toy(30)
     result = train(config(epochs=2), toy(), PLAIN, tmp_path / "state", validation=validation)
     assert result.held.tolist() == list(range(120, 150))
-    x = images.to_tensor([validation.load(index) for index in range(30)], PLAIN)
+    x = to_tensor([validation.load(index) for index in range(30)], PLAIN)
     with torch.no_grad():
         right = (result.model(x).argmax(-1).numpy() == validation.labels).mean()
     assert result.best.validation_accuracy == pytest.approx(right)

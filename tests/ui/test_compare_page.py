@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 from laya import checkpoints
 from laya.checkpoints import load
 from laya.explanation import comparison, explain, explain_trace, trace_image
-from laya.inputs.images import prepare, read
+from laya.inputs.images import read
+from laya.inputs.preprocessing import prepare
 from tests.conftest import PROJECT
 from tests.ui.test_app import answer, texts
 
