@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageCms
 
-from laya.inputs.images import _PNG
-
+PNG = b"\x89PNG\r\n\x1a\n"  # how such a file begins
 HEAD = 2**16  # bytes; what a file says about its colours comes before the picture
 SRGB = (0.3127, 0.329, 0.64, 0.33, 0.3, 0.6, 0.15, 0.06)  # x, y of white, red, green and blue
 
 
-def _other_colours(data: bytes, info: dict[Any, Any]) -> bool:
+def has_other_colours(data: bytes, info: dict[Any, Any]) -> bool:
     """Whether a file tells without a profile that its colours are not those of sRGB.
 
     PNG has a gamma and coordinates for it, PNG and AVIF code points of ITU-T H.273, as for HDR. They are not applied:
     nobody agrees on PNG's gamma, and HDR has no one right look on a common screen.
     """
-    mark, form = (b"cICP", ">BB") if data.startswith(_PNG) else (b"colrnclx", ">HH")
+    mark, form = (b"cICP", ">BB") if data.startswith(PNG) else (b"colrnclx", ">HH")
     _, found, codes = data[:HEAD].partition(b"IDAT")[0].partition(mark)
     if found and len(codes) >= 4:
         primaries, transfer = struct.unpack_from(form, codes)

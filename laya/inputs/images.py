@@ -10,7 +10,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageChops, ImageFile
 
 from laya.errors import LayaError
-from laya.inputs.colours import _other_colours, in_srgb
+from laya.inputs.colours import PNG, has_other_colours, in_srgb
 
 MAX_BYTES = 10 * 2**20
 MAX_PIXELS = 40_000_000
@@ -28,7 +28,6 @@ BROKEN = (
 )
 
 BACKGROUND = (255, 255, 255)  # what shines through where a picture is transparent
-_PNG = b"\x89PNG\r\n\x1a\n"
 _HEIC = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 _VIDEOS = (b"ftypiso", b"ftypmp4", b"ftypM4V", b"ftypqt ")
 
@@ -115,7 +114,7 @@ def read(data: bytes) -> Picture:
     try:
         return _decode(data)
     except BROKEN as error:
-        if not data.startswith(_PNG):
+        if not data.startswith(PNG):
             raise LayaError(_DAMAGED) from error
     try:
         picture = _decode(_without_additions(data))
@@ -149,7 +148,7 @@ def _decode(data: bytes) -> Picture:
         notes.append("Only the first of the file's pictures is used.")
     image.seek(0)
     loaded, info = _load(image, data), image.info
-    if not info.get("icc_profile") and _other_colours(data, info):
+    if not info.get("icc_profile") and has_other_colours(data, info):
         notes.append("The file says without a profile that its colours are not those of sRGB; they are read as sRGB.")
     picture = _averageable(_turned(loaded, notes))
     picture.thumbnail((LONGEST, LONGEST))  # before anything is copied that may be large
