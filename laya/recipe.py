@@ -29,6 +29,7 @@ def run(
     *,
     command: str,
     resume: bool = False,
+    strict: bool = False,
     on_progress: OnProgress = silent,
     on_complaint: Callable[[str], None] = lambda _: None,
 ) -> None:
@@ -40,6 +41,7 @@ def run(
     ----------
     settings : the fields of :class:`TrainingConfig`; ``title`` names the checkpoint for people.
     command : the command line that does this, for the model card.
+    strict : refuse pictures that cannot be read, instead of leaving them out.
     on_complaint : told what is wrong with the data; the whole report goes to ``data.json``.
 
     Raises
@@ -52,12 +54,16 @@ def run(
     config = TrainingConfig.from_dict(settings)
     if resume:
         _check_interrupted(out)
+    skip: dict[str, tuple[int, ...]] = {}
     if config.data not in KNOWN:
         report = check(config.data, on_progress=on_progress)
         write_json(out / checkpoints.DATA, report.to_dict() | {"complaints": report.complaints()})
         for complaint in report.complaints():
             on_complaint(complaint)
-    data, validation, test = parts(config.data)
+        if strict:
+            report.refuse_unreadable()
+        skip = report.skipped
+    data, validation, test = parts(config.data, skip=skip)
     preprocessing = preprocessing_for(config)
     runs: list[tuple[TrainingConfig, TrainingResult]] = []
     for number in range(config.seeds):

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from laya.cli.options import Data, Json, Model, Removed
-from laya.cli.output import make_table, print_json, progress_bar, tell_skipped
+from laya.cli.output import make_table, print_json, progress_bar, say, tell_skipped
 
 
 def evaluate(
@@ -24,12 +24,14 @@ def evaluate(
     from laya.intervals import Interval
     from laya.studies.evaluation import evaluate
 
-    checkpoint = checkpoints.load(model)
+    checkpoint, pictures = checkpoints.load(model), open_dataset(data)
+    for note in pictures.notes:
+        say(note)
     skipped: list[str] = []
     with progress_bar() as on_progress:
         result = evaluate(
             checkpoint,
-            open_dataset(data),
+            pictures,
             settings=Settings(removal=removed),  # type: ignore[arg-type]  # checked there
             limit=limit,
             seed=seed,
@@ -37,6 +39,10 @@ def evaluate(
             on_skip=skipped.append,
         )
     tell_skipped(skipped)
+    if result["missing_classes"]:
+        say(
+            f"There are no pictures of {', '.join(result['missing_classes'])}; macro-F1 is over the classes that occur."
+        )
     if as_json:
         print_json(result)
         return

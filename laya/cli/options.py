@@ -9,7 +9,9 @@ Model = Annotated[str, typer.Option("--model", help="A checkpoint's name under c
 
 Data = Annotated[
     str,
-    typer.Option("--data", help="A known data set's name, a parquet file, or an image folder with a folder a class."),
+    typer.Option(
+        "--data", help="A known data set's name, an image folder with a folder a class, or a parquet or CSV file."
+    ),
 ]
 
 Removed = Annotated[str, typer.Option(help="What removing a layer means; an unknown word lists the meanings.")]

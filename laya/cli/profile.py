@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from laya.cli.options import Data, Json, Model
-from laya.cli.output import make_table, print_json, progress_bar, tell_skipped
+from laya.cli.output import make_table, print_json, progress_bar, say, tell_skipped
 from laya.files import write_json
 
 
@@ -26,6 +26,8 @@ def profile(
     from laya.studies import profiles
 
     checkpoint, pictures = checkpoints.load(model), open_dataset(data)
+    for note in pictures.notes:
+        say(note)
     skipped: list[str] = []
     with progress_bar() as on_progress:
         result = profiles.build(checkpoint, pictures, on_progress=on_progress, on_skip=skipped.append)

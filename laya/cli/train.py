@@ -13,7 +13,9 @@ from laya.cli.output import progress_bar, say
 def train(
     out: Annotated[Path, typer.Option(help="The checkpoint folder to write.")],
     config: Annotated[Path | None, typer.Option(help="A TOML file of settings; flags go before it.")] = None,
-    data: Annotated[str | None, typer.Option(help="A known data set's name, or an image folder.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="A known data set's name, an image folder, or a parquet or CSV file.")
+    ] = None,
     backbone: Annotated[
         str | None, typer.Option(help="The backbone's name, or timm:NAME; an unknown one lists those that exist.")
     ] = None,
@@ -34,6 +36,9 @@ def train(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="So many runs; the best on held-back images is kept.")
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a picture that cannot be read, instead of leaving it out.")
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
 ) -> None:
     """Train a model and write it as a checkpoint with figures and a model card."""
@@ -55,5 +60,12 @@ def train(
     settings |= {name: value for name, value in flags.items() if value is not None}
     command = shlex.join(["python", "-m", "laya", *(arg for arg in sys.argv[1:] if arg != "--resume")])
     with progress_bar() as on_progress:
-        run(*(settings, out), resume=resume, command=command, on_progress=on_progress, on_complaint=say)
+        run(
+            *(settings, out),
+            command=command,
+            resume=resume,
+            strict=strict,
+            on_progress=on_progress,
+            on_complaint=say,
+        )
     typer.echo(f"The checkpoint {out.name!r} is ready: python -m laya explain IMAGE --model {shlex.quote(str(out))}")

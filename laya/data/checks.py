@@ -1,6 +1,7 @@
 """What is wrong with a data set, said before hours of training go into it."""
 
 import hashlib
+import os
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,11 +11,14 @@ import numpy as np
 
 from laya.data.image_set import ImageSet
 from laya.data.known import KNOWN
+from laya.data.labels import alike, few
+from laya.data.litter import is_hidden
 from laya.data.sources import open_dataset, splits
 from laya.errors import LayaError
 from laya.progress import OnProgress, silent
 
 NAMED = 20  # files of a kind that a report names
+NO_LABELS = ("nan", "null", "n/a", "#n/a", "<na>")  # how programs write a label that is missing
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,11 @@ class DataReport:
     duplicates : groups of the same picture, as ``part: name``, of which at least two lie in different parts or classes.
     twins : how many pictures are exact copies of another one of the same class and part.
     missing : classes that have pictures in one part and none in another, as ``class: part``.
-    hidden : folders that were passed over, for their names begin with a dot.
+    hidden : folders that were passed over, for their names begin with a dot or are the system's.
+    skipped : part to the positions of its unreadable pictures, which a training leaves out.
+    empty : classes without any picture.
+    alike : groups of class names that are hard to tell apart.
+    notes : what the reading of the data has to say.
     """
 
     classes: dict[str, dict[str, int]]
@@ -37,6 +45,10 @@ class DataReport:
     twins: int
     missing: tuple[str, ...]
     hidden: tuple[str, ...]
+    skipped: dict[str, tuple[int, ...]]
+    empty: tuple[str, ...]
+    alike: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
 
     @property
     def total(self) -> int:
@@ -52,23 +64,47 @@ class DataReport:
         found = []
         for part, names in self.unreadable.items():
             if names:
-                found.append(f"{len(names)} pictures of the part {part!r} cannot be read: {_few(names)}.")
+                found.append(
+                    f"{len(names)} pictures of the part {part!r} cannot be read and are left out: {few(names, NAMED)}."
+                )
         if self.duplicates:
             groups = [" = ".join(group) for group in self.duplicates]
-            found.append(f"{len(groups)} pictures lie in more than one part or class: {_few(groups)}.")
+            found.append(f"{len(groups)} pictures lie in more than one part or class: {few(groups, NAMED)}.")
         if self.twins:
             found.append(f"{self.twins} pictures are exact copies of another of their class and part.")
+        if len(self.classes) - len(self.empty) == 1:
+            found.append("There are pictures of one class only; a model needs two or more.")
+        if self.empty:
+            found.append(f"Classes without pictures: {few(self.empty, NAMED)}.")
         if self.missing:
-            found.append(f"Classes without pictures in a part: {_few(self.missing)}.")
-        counts = sorted(sum(parts.values()) for parts in self.classes.values())
+            found.append(f"Classes without pictures in a part: {few(self.missing, NAMED)}.")
+        if self.alike:
+            groups = [" = ".join(map(_spelled, group)) for group in self.alike]
+            found.append(
+                f"Classes that are hard to tell apart, which should be one or bear other names: {few(groups, NAMED)}."
+            )
+        if none := [name for name in self.classes if name.casefold() in NO_LABELS]:
+            found.append(f"Classes that look like missing labels: {few(none)}.")
+        counts = sorted(count for parts in self.classes.values() if (count := sum(parts.values())))
         if counts and counts[0] * 10 < counts[-1]:
             found.append(
                 f"The classes are very uneven, from {counts[0]:,} to {counts[-1]:,} pictures; "
                 "balance = true lets each count the same."
             )
         if self.hidden:
-            found.append(f"Folders that were passed over: {_few(self.hidden)}.")
-        return found
+            found.append(f"Folders that were passed over: {few(self.hidden, NAMED)}.")
+        return [*found, *self.notes]
+
+    def refuse_unreadable(self) -> None:
+        """Refuse the data set if a picture cannot be read.
+
+        Raises
+        ------
+        LayaError
+            The message names the pictures.
+        """
+        if names := [name for each in self.unreadable.values() for name in each]:
+            raise LayaError(f"{len(names)} pictures cannot be read: {few(names)}; mend them or take them away.")
 
 
 def check(path: str, *, on_progress: OnProgress = silent) -> DataReport:
@@ -88,6 +124,7 @@ def check(path: str, *, on_progress: OnProgress = silent) -> DataReport:
     names = list(dict.fromkeys(name for data in parts.values() for name in data.classes))
     classes = {name: dict.fromkeys(parts, 0) for name in names}
     unreadable: dict[str, list[str]] = {part: [] for part in parts}
+    skipped: dict[str, list[int]] = {part: [] for part in parts}
     places: dict[str, list[tuple[str, str, str]]] = {}
     done, total = 0, sum(len(data) for data in parts.values())
     for part, data in parts.items():
@@ -95,11 +132,13 @@ def check(path: str, *, on_progress: OnProgress = silent) -> DataReport:
             classes[data.classes[label]][part] = count
         for index in range(len(data)):
             try:
-                digest = hashlib.sha256(np.asarray(data.load(index)).tobytes()).hexdigest()
+                pixels = np.asarray(data.load(index))
+                digest = hashlib.sha256(repr(pixels.shape).encode() + pixels.tobytes()).hexdigest()
                 where = (part, data.classes[int(data.labels[index])], f"{part}: {data.sources[index]}")
                 places.setdefault(digest, []).append(where)
             except LayaError as error:
                 unreadable[part].append(f"{data.sources[index]} ({error})")
+                skipped[part].append(index)
             done += 1
             on_progress("checking the data", done, total)
     copies = [group for group in places.values() if len(group) > 1]
@@ -117,16 +156,20 @@ def check(path: str, *, on_progress: OnProgress = silent) -> DataReport:
             if not counts[part]
         ),
         hidden=_hidden(path),
+        skipped={part: tuple(each) for part, each in skipped.items()},
+        empty=tuple(name for name, counts in classes.items() if not any(counts.values())),
+        alike=alike(names),
+        notes=tuple(dict.fromkeys(note for data in parts.values() for note in data.notes)),
     )
 
 
 def _hidden(path: str) -> tuple[str, ...]:
-    folder = Path(path)
-    if path in KNOWN or not folder.is_dir():
+    if path in KNOWN:
         return ()
-    return tuple(sorted(str(each.relative_to(folder)) for each in folder.rglob(".*") if each.is_dir()))
+    folders = [Path(place, name) for place, names, _ in os.walk(path) for name in names if is_hidden(name)]
+    return tuple(sorted(str(each.relative_to(path)) for each in folders))
 
 
-def _few(names: tuple[str, ...] | list[str]) -> str:
-    shown = "; ".join(name.rstrip(".") for name in names[:NAMED])
-    return f"{shown}; and {len(names) - NAMED} more" if len(names) > NAMED else shown
+def _spelled(name: str) -> str:
+    """A class name with the signs that may be another alphabet's written out."""
+    return name if name.isascii() else f"{name} ({name!a})"

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
+from laya.data.labels import clean
 from laya.errors import LayaError
 from laya.inputs import images
 from laya.inputs.preprocessing import Preprocessing, prepare
@@ -28,6 +30,7 @@ class ImageSet:
     raw : the n-th picture as it is stored: a file's bytes, or pixels (H, W) or (H, W, 3), uint8.
     sources : what to call the n-th picture in a message.
     split : which part of the data set this is; None where it is not split.
+    notes : what a person should know about the reading, one sentence each.
     """
 
     name: str
@@ -36,6 +39,7 @@ class ImageSet:
     raw: Callable[[int], bytes | np.ndarray]
     sources: Sequence[str]
     split: Split | None = None
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -52,10 +56,16 @@ class ImageSet:
         return images.read(stored).image if isinstance(stored, bytes) else Image.fromarray(stored)
 
     def digest(self) -> str:
-        """SHA-256 of all stored pictures in their order, hexadecimal; labels and names do not count."""
+        """SHA-256 of all stored pictures in their order, hexadecimal; labels and names do not count.
+
+        A picture whose file cannot be read counts by the reason.
+        """
         total = hashlib.sha256()
         for index in range(len(self)):
-            stored = self.raw(index)
+            try:
+                stored = self.raw(index)
+            except LayaError as error:
+                stored = str(error).encode()
             data = stored if isinstance(stored, bytes) else repr(stored.shape).encode() + stored.tobytes()
             total.update(len(data).to_bytes(8, "little") + data)
         return total.hexdigest()
@@ -74,13 +84,15 @@ class ImageSet:
         index = {name: number for number, name in enumerate(classes)}
         given = [name for name in self.classes if name not in index]
         rest = [name for name in classes if name not in self.classes]
-        by_slug = {_slug(name): name for name in rest}
-        if len(by_slug) < len(rest) or len({_slug(name) for name in given}) < len(given):
+        slugs, by_slug = Counter(map(_slug, given)), defaultdict(list)
+        for name in rest:
+            by_slug[_slug(name)].append(name)
+        surplus = [name for name in given if _slug(name) not in by_slug]
+        if any(slugs[slug] > 1 or len(names) > 1 for slug, names in by_slug.items() if slug in slugs):
             raise LayaError(
                 f"The classes {', '.join(map(repr, [*given, *rest]))} cannot be told apart; name them exactly."
             )
-        surplus = [name for name in given if _slug(name) not in by_slug]
-        matched = {name: by_slug[_slug(name)] for name in given if name not in surplus}
+        matched = {name: by_slug[_slug(name)][0] for name in given if name not in surplus}
         missing = [name for name in rest if name not in matched.values()]
         if surplus:
             raise LayaError(
@@ -104,14 +116,14 @@ class ImageSet:
         )
 
     def followed_by(self, other: "ImageSet") -> "ImageSet":
-        """These pictures and then those of another set, matched to these classes.
+        """These pictures and then those of another set, matched to these classes, of which it may lack some.
 
         Raises
         ------
         LayaError
-            The class names differ.
+            The other set has a class that this one has not.
         """
-        other = other.matched_to(self.classes)
+        other = other.matched_to(self.classes, partly=True)
         return replace(
             self,
             labels=np.concatenate([self.labels, other.labels]),
@@ -122,7 +134,7 @@ class ImageSet:
 
 def _slug(name: str) -> str:
     """A class name as a folder may carry it: "T-shirt/top" and "t_shirt_top" are the same."""
-    return re.sub(r"[\W_]+", "-", name.casefold()).strip("-")
+    return re.sub(r"[\W_]+", "-", clean(name).casefold()).strip("-")
 
 
 def batches(

@@ -1,47 +1,38 @@
 """A data set by its name, its file or its folder, whole or in parts."""
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from laya.data.folders import open_folder, subfolders
+import numpy as np
+
+from laya.data.folders import folder_source, subfolders
 from laya.data.image_set import ImageSet, Split
 from laya.data.known import KNOWN
-from laya.data.tables import open_csv, open_parquet, read_columns, read_csv
+from laya.data.parts import Source
+from laya.data.tables import csv_source, parquet_source, shards, shards_source
 from laya.errors import LayaError
 
 
 def open_dataset(path: str, split: Split = "test") -> ImageSet:
-    """A known data set by its name, a parquet or CSV file, or an image folder with one sub-folder a class.
+    """A known data set by its name, a parquet or CSV file, an image folder, or a folder of parquet files.
 
-    A folder that has the sub-folders ``train`` and ``test`` (and perhaps ``val``) is split by them, a file by its
-    column ``split``; what is not split is one whole, whatever ``split`` asks for. A CSV file has the columns ``path``
-    (relative to the file) and ``label``.
+    What is split by folders, by a column ``split`` or by the names of parquet files gives the part that is asked for,
+    and ``val`` where there is no ``test``; what is not split is one whole, whatever ``split`` asks for. How parts may
+    be called is in :mod:`laya.data.parts`.
 
     Raises
     ------
     LayaError
-        Neither a known name nor a folder nor a parquet file, no classes in it, no such split, or a known data set that
-        is not on this machine and cannot be downloaded.
+        Neither a known name nor a folder nor such a file, no classes in it, no such split, or a known data set that is
+        not on this machine and cannot be downloaded.
     """
-    if path in KNOWN:
-        if split not in KNOWN[path].splits:
-            raise LayaError(f"{KNOWN[path].title} has no part called {split!r}.")
-        return KNOWN[path].open(split)
-    place = Path(path)
-    if path.endswith(".parquet") and os.path.isfile(place):  # noqa: PTH113  # Path.is_file raises for too long a name
-        return open_parquet(place, split)
-    if path.endswith(".csv") and os.path.isfile(place):  # noqa: PTH113
-        return open_csv(place, split)
-    if not path or not os.path.isdir(place):  # noqa: PTH112
-        raise LayaError(
-            f"{path!r} is neither a folder nor a parquet or CSV file nor a known data set; known: {', '.join(KNOWN)}."
-        )
-    if {"train", "test"} <= subfolders(place):
-        if split not in subfolders(place):
-            raise LayaError(f"The folder {place.name!r} has no part called {split!r}.")
-        return replace(open_folder(place / split), split=split)
-    return open_folder(place)
+    if path not in KNOWN:
+        return _source(path).open(split)
+    if split not in KNOWN[path].splits:
+        raise LayaError(f"{KNOWN[path].title} has no part called {split!r}.")
+    return KNOWN[path].open(split)
 
 
 def splits(path: str) -> tuple[Split, ...]:
@@ -52,19 +43,21 @@ def splits(path: str) -> tuple[Split, ...]:
     LayaError
         See :func:`open_dataset`.
     """
-    parts: tuple[Split, ...] = ("train", "val", "test")
-    if path in KNOWN:
-        return KNOWN[path].splits
-    place = Path(path)
-    if path.endswith(".parquet") and os.path.isfile(place):  # noqa: PTH113
-        column = read_columns(place, ["split"])
-        there = set() if column is None else set(column["split"].to_pylist())
-    elif path.endswith(".csv") and os.path.isfile(place):  # noqa: PTH113
-        there = {row.get("split") for row in read_csv(place)}
-    else:
-        there = subfolders(place) if path and os.path.isdir(place) else set()  # noqa: PTH112
-        there = there if {"train", "test"} <= there else set()
-    return tuple(part for part in parts if part in there)
+    return KNOWN[path].splits if path in KNOWN else _source(path).splits
+
+
+def _source(path: str) -> Source:
+    place, ending = Path(path), Path(path).suffix.lower()
+    if os.path.isfile(place) and ending == ".parquet":  # noqa: PTH113  # Path.is_file raises for too long a name
+        return parquet_source(place)
+    if os.path.isfile(place) and ending in (".csv", ".tsv"):  # noqa: PTH113
+        return csv_source(place)
+    if not path or not os.path.isdir(place):  # noqa: PTH112
+        raise LayaError(
+            f"{path!r} is neither a folder nor a parquet or CSV file nor a known data set; known: {', '.join(KNOWN)}."
+        )
+    files = shards(place) if subfolders(place) in ([], ["data"]) else []
+    return shards_source(files, place.name) if files else folder_source(place)
 
 
 def offered() -> dict[str, Path]:
@@ -75,18 +68,48 @@ def offered() -> dict[str, Path]:
     return {
         child.name: child
         for child in sorted(Path(given).iterdir())
-        if not child.name.startswith(".") and ((child.is_dir() and subfolders(child)) or child.suffix == ".parquet")
+        if not child.name.startswith(".")
+        and ((child.is_dir() and subfolders(child)) or child.suffix.lower() == ".parquet")
     }
 
 
-def parts(path: str) -> tuple[ImageSet, ImageSet | None, ImageSet]:
+def parts(path: str, *, skip: Mapping[str, Sequence[int]] | None = None) -> tuple[ImageSet, ImageSet | None, ImageSet]:
     """What to train on, what to choose the epoch by (None where the data has no such part), and what to test on.
+
+    All have the classes of the first. Where nothing is there to test on, the last is the first, as a whole.
+
+    Parameters
+    ----------
+    skip : part (``all`` for a whole) to the positions of pictures that are left out, as in
+        :attr:`laya.data.checks.DataReport.skipped`.
 
     Raises
     ------
     LayaError
-        The data cannot be opened, or its parts have different classes.
+        The data cannot be opened, has pictures of less than two classes to train on, or tests on further classes.
     """
-    data, test = open_dataset(path, "train"), open_dataset(path, "test")
-    test.matched_to(data.classes)  # raises now, not after the training
-    return data, open_dataset(path, "val") if "val" in splits(path) else None, test
+
+    def part(split: Split) -> ImageSet:
+        data = open_dataset(path, split)
+        out = (skip or {}).get(data.split or "all", ())
+        kept = np.setdiff1d(np.arange(len(data)), out)
+        if not len(kept):
+            raise LayaError(f"None of the {len(data)} pictures of the part {data.split or 'all'!r} can be read.")
+        return data.subset(kept) if len(out) else data
+
+    data, there = part("train"), splits(path)
+    _refuse_one_class(path, data)
+    if there == ("train",):
+        data = replace(data, split=None)
+        return data, None, data
+    validation = part("val").matched_to(data.classes, partly=True) if "val" in there else None
+    return data, validation, part("test").matched_to(data.classes, partly=True)
+
+
+def _refuse_one_class(path: str, data: ImageSet) -> None:
+    names = [data.classes[label] for label in np.unique(data.labels)]
+    if len(names) > 1:
+        return
+    inner = Path(path) / names[0]
+    hint = f"; if the folders in it are the classes, use {str(inner)!r}" if inner.is_dir() and subfolders(inner) else ""
+    raise LayaError(f"There are pictures of one class only to train on, {names[0]!r}; a model needs two{hint}.")

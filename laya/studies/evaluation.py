@@ -39,7 +39,7 @@ def evaluate(
     Parameters
     ----------
     checkpoint : the model.
-    data : labelled pictures; classes are matched by name.
+    data : labelled pictures; classes are matched by name, and some may have no pictures.
     settings : temperature, meaning of "removed", integration steps.
     limit : use only so many pictures, drawn at random with ``seed``; None uses all.
     seed : of the draw, the random control and the bootstrap.
@@ -49,16 +49,17 @@ def evaluate(
     Returns
     -------
     The object that ``python -m laya evaluate --json`` prints. Intervals are 95 % bootstrap intervals of the mean.
-    A Spearman's ``n`` counts the images for which it is defined. Macro-F1 is over the classes that occur in the data.
+    A Spearman's ``n`` counts the images for which it is defined. Macro-F1 is over the classes that occur in the data;
+    ``missing_classes`` are the others.
 
     Raises
     ------
     LayaError
-        The classes differ from the checkpoint's, or no picture can be read.
+        The data has a class that the checkpoint does not know, or no picture can be read.
     """
     settings = settings or Settings()
     rng = np.random.default_rng(seed)
-    data = data.matched_to(checkpoint.classes)
+    data = data.matched_to(checkpoint.classes, partly=True)
     if limit is not None and limit < len(data):
         data = data.subset(np.sort(rng.permutation(len(data))[:limit]))
     seen = traces(
@@ -95,6 +96,7 @@ def evaluate(
         "alpha_mutual_information": None if alpha is None else mutual_information(alpha),
         "layers": list(checkpoint.model.layers),
         "note": coarseness(len(checkpoint.model.layers)),
+        "missing_classes": [name for index, name in enumerate(data.classes) if index not in truth],
     }
 
 

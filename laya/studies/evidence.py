@@ -17,7 +17,8 @@ from sklearn.metrics import accuracy_score
 from laya import checkpoints
 from laya.attribution import Settings
 from laya.checkpoints import EVIDENCE
-from laya.data import ImageSet
+from laya.data import KNOWN, ImageSet
+from laya.data.checks import check
 from laya.data.sources import parts
 from laya.device import machine
 from laya.errors import LayaError, unknown
@@ -68,7 +69,7 @@ def run(
     asked = [key for key in configs if row in (None, key[0]) and seed in (None, key[1])]
     todo = [key for key in asked if key not in runs or row is not None or seed is not None]
     data = next(iter(configs.values())).data
-    pictures = parts(data)
+    pictures = parts(data, skip=None if data in KNOWN else check(data, on_progress=on_progress).skipped)
     for number, key in enumerate(todo):
         label = f"{key[0]}, seed {key[1]}"
 

@@ -118,6 +118,32 @@ def test_evaluate(run, saved, folder):
     assert "measuring: 37 of 37" in done.stderr
 
 
+def test_what_a_person_should_know_of_the_data_is_said(run, saved, folder):
+    shutil.rmtree(folder / "red")
+    (folder / "blue" / "Thumbs.db").write_bytes(b"x")
+    note = "1 file is no picture and is passed over: blue/Thumbs.db."
+    done = run("evaluate", "--model", saved, "--data", folder)
+    assert done.returncode == 0, done.stderr
+    assert note in " ".join(done.stderr.split())
+    assert "There are no pictures of red; macro-F1 is over the classes that occur." in " ".join(done.stderr.split())
+    assert note in " ".join(run("profile", "--model", saved, "--data", folder).stderr.split())
+    assert note in " ".join(run("check", "--data", folder).stdout.split())
+    report = json.loads(run("check", "--data", folder, "--json").stdout)
+    assert report["notes"] == [note]
+    assert note in report["complaints"]
+
+
+def test_a_training_leaves_out_what_cannot_be_read_unless_it_is_strict(run, folder, tmp_path):
+    (folder / "red" / "bad.png").write_bytes(b"bad")
+    asked = ("train", "--data", folder, "--epochs", "1", "--out", tmp_path / "out")
+    strict = run(*asked, "--strict")
+    assert strict.returncode == 2
+    assert "laya: 1 pictures cannot be read: red/bad.png (" in strict.stderr
+    done = run(*asked)
+    assert done.returncode == 0, done.stderr
+    assert "1 pictures of the part 'all' cannot be read and are left out: red/bad.png" in " ".join(done.stderr.split())
+
+
 def test_train_then_verify(run, folder, tmp_path):
     out = tmp_path / "trained"
     done = run("train", "--data", folder, "--head", "concat", "--epochs", "2", "--seed", "3", "--out", out)

@@ -208,7 +208,7 @@ def test_what_is_no_such_parquet_file_is_refused(tmp_path):
     with pytest.raises(LayaError, match="a label that has no class name"):
         open_dataset(str(file))
     write_parquet(file, ["a"], split=["train"])
-    with pytest.raises(LayaError, match="no pictures in its part 'test'"):
+    with pytest.raises(LayaError, match="has no part called 'test', only 'train'"):
         open_dataset(str(file), "test")
 
 
@@ -357,11 +357,11 @@ def test_a_csv_names_paths_and_labels(tmp_path):
     ("text", "message"),
     [
         ("", "needs the columns path and label"),
-        ("file,label\na.png,x\n", "needs the columns path and label"),
+        ("photo,label\na.png,x\n", "needs the columns path and label"),
         ("path,label\na.png,\n", "both filled in every row"),
         ("path,label\n../../etc/passwd,x\n", "outside its own folder: '../../etc/passwd'"),
         ("path,label\n/etc/passwd,x\n", "outside its own folder"),
-        ("path,label,split\na.png,x,train\n", "no pictures in its part 'test'"),
+        ("path,label,split\na.png,x,train\n", "has no part called 'test', only 'train'"),
     ],
 )
 def test_a_useless_csv_is_refused_in_a_sentence(tmp_path, text, message):

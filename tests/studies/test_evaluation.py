@@ -73,6 +73,7 @@ def test_the_contract_has_these_fields_and_no_others(checkpoint, data):
         "alpha_mutual_information",
         "layers",
         "note",
+        "missing_classes",
     ]
     assert result["note"].startswith("With 3 layers and no ties, the faithfulness on one image is -1, -0.5, 0.5 or 1, ")
     methods = ["alpha", "contribution", "integrated_gradients", "grad_cam", "uniform", "random", "last_layer"]
@@ -90,8 +91,26 @@ def test_a_limit_draws_at_random_and_repeats(checkpoint, data):
 def test_macro_f1_is_over_the_classes_that_occur(checkpoint, data):
     only = data.subset(np.flatnonzero(data.labels != 2))
     result = evaluate(checkpoint, only)
+    assert result["missing_classes"] == [CLASSES[2]]
+    assert evaluate(checkpoint, data)["missing_classes"] == []
     predicted = [CLASSES.index(explain(checkpoint, only.load(i)).predictions[0][0]) for i in range(len(only))]
     assert result["macro_f1"] == pytest.approx(f1_score(only.labels, predicted, labels=[0, 1], average="macro"))
+
+
+def test_a_class_without_a_folder_counts_as_one_without_pictures(checkpoint, tmp_path):
+    folder = tmp_path / "data"
+    rng = np.random.default_rng(0)
+    for name in CLASSES[1:]:
+        (folder / name).mkdir(parents=True)
+        for number in range(4):
+            Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(folder / name / f"{number}.png")
+    without = evaluate(checkpoint, open_dataset(str(folder)))
+    assert (without["n"], without["missing_classes"]) == (8, [CLASSES[0]])
+    (folder / CLASSES[0]).mkdir(parents=True)
+    assert evaluate(checkpoint, open_dataset(str(folder))) == without
+    (folder / "violet").mkdir(parents=True)
+    with pytest.raises(LayaError, match="does not know the class 'violet'; it knows red, green, blue"):
+        evaluate(checkpoint, open_dataset(str(folder)))
 
 
 def test_a_head_without_attention_has_no_alpha(tmp_path, data):

@@ -8,18 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import save as serialise
 
 from laya.backbones import build_backbone
 from laya.checkpoints import load, read_config, read_metrics
 from laya.data import ImageSet, open_dataset
+from laya.data.checks import check
+from laya.data.sources import parts
 from laya.errors import LayaError
+from laya.explanation import explain
 from laya.heads import build_head
 from laya.inputs.preprocessing import Preprocessing, to_tensor
 from laya.model import LayaClassifier
 from laya.recipe import run
 from laya.studies.evaluation import evaluate
+from laya.studies.verification import verify
 from laya.training import TrainingConfig, train
 from laya.training.augmentation import augment
 from laya.training.config import read_settings
@@ -331,6 +336,8 @@ def test_too_few_images_are_refused(tmp_path):
 
 # --- from settings to a checkpoint -----------------------------------------------------------------------------------
 
+BRIEF = {"epochs": 2, "backbone_options": {"units": [12, 8]}}
+
 
 @pytest.fixture
 def pictures(tmp_path) -> Path:
@@ -376,13 +383,134 @@ def test_a_folder_becomes_a_checkpoint_with_its_own_figures(pictures, tmp_path):
     assert {key: stored[key] for key in again} == again
 
 
-def test_a_test_split_with_other_classes_is_refused_before_the_training(pictures, tmp_path, monkeypatch):
+def test_a_test_part_with_another_class_is_refused_before_the_training(pictures, tmp_path, monkeypatch):
     split = tmp_path / "split"
     shutil.copytree(pictures, split / "train")
-    shutil.copytree(pictures / "left", split / "test" / "left")
+    shutil.copytree(pictures / "left", split / "test" / "up")
     monkeypatch.setattr("laya.recipe.train", lambda *args, **kwargs: pytest.fail("it trained"))
-    with pytest.raises(LayaError, match="has no class 'none', 'right'"):
+    with pytest.raises(LayaError, match="does not know the class 'up'; it knows left, none, right"):
         run({"data": str(split)}, tmp_path / "out", command="")
+
+
+def test_a_test_part_may_lack_a_class(pictures, tmp_path):
+    """And is scored by names: the pictures of "none" are of the second class here, of the first in their folder."""
+    split = tmp_path / "split"
+    shutil.copytree(pictures, split / "train")
+    for name in ("none", "right"):
+        shutil.copytree(pictures / name, split / "test" / name)
+    shutil.copytree(pictures / "left", split / "val" / "left")
+    told: list[str] = []
+    run({"data": str(split), **BRIEF}, tmp_path / "out", command="", on_complaint=told.append)
+    metrics, checkpoint = read_metrics(tmp_path / "out"), load(str(tmp_path / "out"))
+    assert (metrics["n"], metrics["split"], metrics["missing_classes"]) == (80, "test", ["left"])
+    right = [
+        explain(checkpoint, Image.open(file).convert("RGB")).predictions[0][0] == file.parent.name
+        for file in (split / "test").glob("*/*.png")
+    ]
+    assert metrics["accuracy"] == pytest.approx(np.mean(right))
+    assert "Classes without pictures in a part: left: test; none: val; right: val." in told
+
+
+def test_without_a_test_part_the_figures_are_those_of_val(pictures, tmp_path):
+    split = tmp_path / "split"
+    shutil.copytree(pictures, split / "Train")
+    shutil.copytree(pictures, split / "valid")
+    told: list[str] = []
+    run({"data": str(split), **BRIEF}, tmp_path / "out", command="", on_complaint=told.append)
+    metrics = read_metrics(tmp_path / "out")
+    assert (metrics["split"], metrics["n"], metrics["training"]["held_back"]) == ("val", 120, 120)
+    assert metrics["accuracy"] == metrics["training"]["validation_accuracy"]
+    assert "There is no part test; the part val is used in its place, though it also chooses the epoch." in told
+    assert "held back for validation (there are no test images)" in (tmp_path / "out" / "README.md").read_text()
+    assert all(each.passed for each in verify(str(tmp_path / "out")))
+
+
+def test_a_train_part_alone_is_held_back_from(pictures, tmp_path):
+    shutil.copytree(pictures, tmp_path / "split" / "train")
+    for data in (pictures, tmp_path / "split"):
+        run({"data": str(data), **BRIEF}, tmp_path / f"of {data.name}", command="")
+    whole, alone = (read_metrics(tmp_path / f"of {name}") for name in ("pictures", "split"))
+    assert (alone["split"], alone["n"]) == ("validation", 12)
+    assert alone["weights_sha256"] == whole["weights_sha256"]
+
+
+@pytest.mark.parametrize("names", [("left",), ("left", "empty")])
+def test_one_class_is_refused_before_the_training(pictures, tmp_path, monkeypatch, names):
+    for name in names:
+        (tmp_path / "one" / name).mkdir(parents=True)
+    shutil.copytree(pictures / "left", tmp_path / "one" / "left", dirs_exist_ok=True)
+    monkeypatch.setattr("laya.recipe.train", lambda *args, **kwargs: pytest.fail("it trained"))
+    with pytest.raises(LayaError, match=r"of one class only to train on, 'left'; a model needs two\.$"):
+        run({"data": str(tmp_path / "one")}, tmp_path / "out", command="")
+
+
+def test_the_folder_around_the_classes_is_told_from_a_class(pictures, tmp_path):
+    with pytest.raises(LayaError, match=r"only to train on, 'pictures'.*are the classes, use '.*/pictures'\."):
+        run({"data": str(tmp_path)}, tmp_path.parent / "out", command="")
+
+
+BROKEN = ("left/0.png", "none/broken.png", "right/gone.png")
+
+
+def broken(pictures: Path) -> Path:
+    """The same pictures, with three files among them that cannot be read."""
+    copy = pictures.with_name("broken")
+    shutil.copytree(pictures, copy)
+    whole = (copy / "left" / "0.png").read_bytes()
+    (copy / "left" / "0.png").write_bytes(whole[:40])
+    (copy / "none" / "broken.png").write_bytes(b"no picture")
+    (copy / "right" / "gone.png").symlink_to(copy / "nowhere.png")
+    (pictures / "left" / "0.png").unlink()
+    return copy
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_files_that_cannot_be_read_are_left_out_and_named(pictures, tmp_path, monkeypatch, frozen):
+    """The model is the one that comes of the other pictures alone, and so are the cached hidden states."""
+    monkeypatch.setenv("LAYA_CACHE", str(tmp_path / "cache"))
+    copy, told = broken(pictures), []
+    for data in (pictures, copy):
+        settings = {"data": str(data), "frozen": frozen, **BRIEF}
+        run(settings, tmp_path / f"of {data.name}", command="", on_complaint=told.append)
+        if data == pictures:
+            cached = sorted((tmp_path / "cache").rglob("*.npy"))
+    without, with_them = (read_metrics(tmp_path / f"of {name}") for name in ("pictures", "broken"))
+    assert with_them["weights_sha256"] == without["weights_sha256"]
+    assert (with_them["n"], with_them["accuracy"]) == (without["n"], without["accuracy"])
+    assert sorted((tmp_path / "cache").rglob("*.npy")) == cached
+    assert len(cached) == (2 if frozen else 0)
+    report = json.loads((tmp_path / "of broken" / "data.json").read_text())
+    (complaint,) = [each for each in report["complaints"] if "cannot be read" in each]
+    assert complaint in told
+    assert complaint.startswith("3 pictures of the part 'all' cannot be read and are left out: left/0.png (The file is")
+    assert all(name in complaint for name in BROKEN)
+    assert len(report["skipped"]["all"]) == 3
+
+
+def test_a_part_has_its_own_unreadable_files(pictures, tmp_path):
+    split = tmp_path / "split"
+    for part in ("train", "val", "test"):
+        shutil.copytree(pictures, split / part)
+    for number, part in enumerate(("train", "val", "test"), start=1):
+        for name in list((split / part / "left").iterdir())[:number]:
+            name.write_bytes(b"no picture")
+    data, validation, test = parts(str(split), skip=check(str(split)).skipped)
+    assert (len(data), len(validation), len(test)) == (119, 118, 117)
+    for each in (data, validation, test):
+        assert all(each.load(index) for index in range(len(each)))
+    run({"data": str(split), **BRIEF}, tmp_path / "out", command="")
+    assert read_metrics(tmp_path / "out")["n"] == 117
+    for file in (split / "test").glob("*/*.png"):
+        file.write_bytes(b"no picture")
+    with pytest.raises(LayaError, match="None of the 120 pictures of the part 'test' can be read"):
+        run({"data": str(split), **BRIEF}, tmp_path / "other", command="")
+
+
+def test_who_asks_for_it_is_stopped_by_a_file_that_cannot_be_read(pictures, tmp_path, monkeypatch):
+    monkeypatch.setattr("laya.recipe.train", lambda *args, **kwargs: pytest.fail("it trained"))
+    with pytest.raises(LayaError, match=r"^3 pictures cannot be read: left/0\.png .*; mend them or take them away\.$"):
+        run({"data": str(broken(pictures))}, tmp_path / "out", command="", strict=True)
+    assert (tmp_path / "out" / "data.json").exists()
 
 
 def test_a_folder_is_prepared_as_the_backbone_wants_it(pictures, tmp_path):
