@@ -4,9 +4,15 @@ import html
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 
-from laya.palette import DIVERGING
-from laya.plots.axes import FEW, wrapped
+from laya.palette import BLACK, PAPER, WHITE, diverging, ink_on, sequential
+from laya.plots.axes import wrapped
+
+SIZE = 12  # of the numbers, in pixels
+DIGIT = 6.6  # width of a sign of that size, in pixels
+NARROWEST = 500  # pixels that all columns together have on a phone, where a strip of many scrolls
+Row = Sequence[float | None]
 
 
 def layer_heatmap(
@@ -16,9 +22,11 @@ def layer_heatmap(
     short: bool,
     signed: bool = False,
     unit: str = "",
-    clickable: bool = False,
+    ground: str = PAPER,
 ) -> go.Figure:
-    """One number a layer, a row for each thing, one scale for all: darker is more; signed: blue above 0, red below.
+    """One number a layer, a row for each thing, one scale for all; signed: blue above 0, red below.
+
+    A click on a cell selects the row's name, as the point's customdata.
 
     Parameters
     ----------
@@ -27,103 +35,176 @@ def layer_heatmap(
     short : number the layers on the axis; the names show when the pointer rests on a cell.
     signed : the values may be negative.
     unit : of the values, such as ``logits``; without one they are shares in [0, 1].
-    clickable : a click on a cell selects the row's name, as the point's customdata.
+    ground : colour of the page that the chart stands on, #RRGGBB; the nearer a value is to 0, the nearer its colour.
     """
     names = [html.escape(layer) for layer in layers]
     labels = [html.escape(name) for name, _ in rows]
-    columns = [str(i) for i in range(1, len(layers) + 1)] if short else wrapped(names)
-    values = [[None] * len(layers) if each is None else list(each) for _, each in rows]
+    values: list[Row] = [[None] * len(layers) if each is None else each for _, each in rows]
     top = max((abs(value) for row in values for value in row if value is not None), default=0.0) or 1.0
-    shares = [(0, "#F4F6FA"), (0.25, "#A9CDE8"), (0.6, "#2E7FBF"), (1, "#08315C")]
+    sign = "+z" if signed or unit else ""
+    mark = f" {unit}" if unit else "%"
 
-    def told(value: float | None, digits: int) -> str:
-        if value is None:
+    def number(value: float | None, digits: int) -> str:
+        return "" if value is None else f"{value if unit else 100 * value:{sign}.{digits}f}"
+
+    def text(value: float | None, digits: int) -> str:
+        """What would round to nothing stays blank: the eye finds the layers that count."""
+        shown = number(value, digits)
+        if not shown or not float(shown):
             return ""
-        if unit:
-            return f"{value:+z.{digits}f}"
-        return f"{value:+z.{digits - 1}%}" if signed else f"{value:.{digits - 1}%}"
+        return shown if short or unit else shown + mark  # columns by number are narrow: there the axis has the mark
 
-    hover = f"%{{hovertext}} {unit}" if unit else "%{hovertext}"
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            x=columns,
-            y=labels,
-            zmin=-top if signed else 0,
-            zmax=top,
-            colorscale=DIVERGING if signed else shares,
-            xgap=2,
-            ygap=2,
-            customdata=[names] * len(rows),
-            hovertext=[[told(value, 3 if unit else 2) for value in row] for row in values],
-            hovertemplate=f"<b>%{{y}}</b><br>%{{customdata}}<br>{hover}<extra></extra>",
-            # What would round to nothing stays blank: the eye finds the layers that count.
-            text=[["" if value is None or abs(value) < 0.005 else told(value, 1) for value in row] for row in values],
-            texttemplate="%{text}",
-            textfont={"size": 11 if len(layers) <= FEW else 9},
-            showscale=False,
-        )
-    )
-    if clickable:  # Plotly selects points, never cells: an unseen point lies on each
-        figure.add_scatter(
-            x=[column for _ in rows for column in columns],
-            y=[label for label in labels for _ in columns],
-            customdata=[name for name, _ in rows for _ in columns],
-            mode="markers",
-            marker={"symbol": "square", "size": 24, "opacity": 0},
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
-            hovertext=[
-                f"<b>{label}</b><br>{name}<br>{told(value, 3 if unit else 2)} {unit}"
-                for label, row in zip(labels, values, strict=True)
+    for digits in (1, 0) if unit else (0,):
+        texts = [[text(value, digits) for value in row] for row in values]
+        if max((len(each) for row in texts for each in row), default=0) * DIGIT <= NARROWEST / len(layers):
+            break
+    else:  # they would run into each other; the pointer still finds them
+        texts = [[""] * len(layers)] * len(rows)
+    figure = _cells(
+        columns=[str(i) for i in range(1, len(layers) + 1)] if short else wrapped(names),
+        rows=labels,
+        values=values,
+        texts=texts,
+        hover=[
+            [
+                f"<b>{label}</b><br>{name}<br>{number(value, 3 if unit else 2)}{mark}"
                 for name, value in zip(names, row, strict=True)
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
-    # Ranges by hand: the unseen points would have the axes leave room for their size.
-    figure.update_xaxes(
-        side="top", type="category", range=[-0.5, len(layers) - 0.5], showgrid=False, zeroline=False, fixedrange=True
+            ]
+            for label, row in zip(labels, values, strict=True)
+        ],
+        keys=[name for name, _ in rows],
+        top=top,
+        signed=signed,
+        ground=ground,
     )
-    figure.update_yaxes(
-        type="category",
-        range=[len(rows) - 0.5, -0.5],
-        ticklabelstandoff=8,
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-    )
-    figure.update_layout(
-        height=50 + 26 * len(rows), margin={"l": 0, "r": 4, "t": 40, "b": 4}, dragmode=False, showlegend=False
-    )
+    title = f"layer, shallow to deep; in {mark.strip()}" if short else None
+    figure.update_xaxes(title={"text": title, "standoff": 6})
+    figure.update_xaxes(autotickangles=[0, 90])  # slanted, names of two lines would collide
+    head = 60 if title else 40
+    figure.update_layout(height=head + 10 + 26 * len(rows), margin={"t": head})
     return figure
 
 
-def agreement_chart(labels: Sequence[str], ranks: Sequence[Sequence[float | None]]) -> go.Figure:
+def agreement_chart(labels: Sequence[str], ranks: Sequence[Row], *, ground: str = PAPER) -> go.Figure:
     """Rank agreement between every two methods as a small matrix: blue agrees, red contradicts.
 
     Parameters
     ----------
     labels : M names.
     ranks : M rows of M Spearman correlations; None where it is not defined.
+    ground : colour of the page that the chart stands on, #RRGGBB.
     """
     names = [html.escape(label) for label in labels]
+    texts = [["–" if value is None else f"{value:+.2f}" for value in row] for row in ranks]
+    figure = _cells(
+        columns=names,
+        rows=names,
+        values=ranks,
+        texts=texts,
+        hover=[
+            [f"{one} and {other}: {text}" for other, text in zip(names, row, strict=True)]
+            for one, row in zip(names, texts, strict=True)
+        ],
+        keys=labels,
+        top=1,
+        signed=True,
+        ground=ground,
+    )
+    figure.update_xaxes(tickangle=0)
+    figure.update_layout(height=70 + 38 * len(names), margin={"t": 44})
+    return figure
+
+
+def _cells(
+    *,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    values: Sequence[Row],
+    texts: Sequence[Sequence[str]],
+    hover: Sequence[Sequence[str]],
+    keys: Sequence[str],
+    top: float,
+    signed: bool,
+    ground: str,
+) -> go.Figure:
+    """R x C coloured cells, each with its text in black or white, as can be read on it.
+
+    Plotly's own choice of the ink looks at the brightness alone, and on middle blue the contrast falls to 3. So the
+    texts are points of their own, a trace for each ink; these are what the pointer finds, too, for Plotly selects
+    points and never cells.
+
+    Parameters
+    ----------
+    columns, rows : C and R names on the axes, from the left and from the top.
+    values : R x C; None leaves the ground bare.
+    texts, hover : R x C, in the cell and under the pointer.
+    keys : R, what a click on a row selects.
+    top, signed : the scale goes from 0 to ``top``, or from ``-top``.
+    ground : the colour of 0.
+    """
+    scale, low = (diverging(ground), -top) if signed else (sequential(ground), 0.0)
+    stops = [list(stop) for stop in scale]  # as Plotly's sampling wants them
+
+    def ink(value: float | None) -> str:
+        if value is None:
+            return ink_on(ground)
+        (channels,) = sample_colorscale(stops, [(value - low) / (top - low)], colortype="tuple")
+        return ink_on("#" + "".join(f"{round(255 * channel):02x}" for channel in channels))
+
     figure = go.Figure(
         go.Heatmap(
-            z=[list(row) for row in ranks],
-            x=names,
-            y=names,
-            zmin=-1,
-            zmax=1,
-            colorscale=DIVERGING,
+            z=[list(row) for row in values],
+            x=list(columns),
+            y=list(rows),
+            zmin=low,
+            zmax=top,
+            colorscale=scale,
             xgap=2,
             ygap=2,
-            text=[["–" if value is None else f"{value:+.2f}" for value in row] for row in ranks],
-            texttemplate="%{text}",
-            hovertemplate="%{y} and %{x}: %{text}<extra></extra>",
+            hoverinfo="skip",
             showscale=False,
         )
     )
-    figure.update_xaxes(side="top", showgrid=False, fixedrange=True, tickangle=0)
-    figure.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6)
-    figure.update_layout(height=70 + 38 * len(names), margin={"l": 0, "r": 4, "t": 44, "b": 4}, dragmode=False)
+    cells = [(row, column) for row in range(len(rows)) for column in range(len(columns))]
+    for colour in (BLACK, WHITE):
+        mine = [(row, column) for row, column in cells if ink(values[row][column]) == colour]
+        figure.add_scatter(
+            x=[columns[column] for _, column in mine],
+            y=[rows[row] for row, _ in mine],
+            text=[texts[row][column] for row, column in mine],
+            hovertext=[hover[row][column] for row, column in mine],
+            customdata=[keys[row] for row, _ in mine],
+            mode="text",
+            textfont={"size": SIZE, "color": colour},
+            selected={"textfont": {"color": colour}},
+            unselected={"textfont": {"color": colour}},  # a clicked cell must not make the others fade
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    figure.update_xaxes(
+        type="category",
+        categoryarray=list(columns),
+        range=[-0.5, len(columns) - 0.5],
+        side="top",
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+        automargin=True,
+    )
+    figure.update_yaxes(
+        type="category",
+        categoryarray=list(rows),
+        range=[len(rows) - 0.5, -0.5],
+        ticklabelstandoff=8,
+        showgrid=False,
+        zeroline=False,
+        fixedrange=True,
+        automargin=True,
+    )
+    figure.update_layout(
+        margin={"l": 0, "r": 4, "b": 4},
+        plot_bgcolor="rgba(0,0,0,0)",
+        dragmode=False,
+        showlegend=False,
+        hoverdistance=-1,  # the whole cell finds its text, however wide it is
+    )
     return figure

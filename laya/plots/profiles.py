@@ -78,7 +78,7 @@ def spread_chart(
     figure.update_layout(
         height=300,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        legend={"orientation": "h", "y": 1.16, "x": 0},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         showlegend=count + (point is not None) > 1,
         boxmode="overlay",
         dragmode=False,

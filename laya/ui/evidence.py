@@ -124,7 +124,9 @@ def attention(table: Table) -> None:
     st.markdown("#### Which layers does it read?")
     rows = [(f"{ROWS[row]}, seed {run['seed']}", run["alpha_mean"]) for row in weighted for run in _runs(table, row)]
     with theme.strip("heads", len(layers)):
-        st.plotly_chart(plots.layer_heatmap(layers, rows, short=short), key="attention", config=theme.CHART)
+        st.plotly_chart(
+            plots.layer_heatmap(layers, rows, short=short, ground=theme.ground()), key="attention", config=theme.CHART
+        )
     theme.note(
         "Mean weight of each layer over the test images, shallow on the left, deep on the right. ScalarMix has one set "
         "of weights for all images. Seeds of one head that disagree have found different ways to the same accuracy."
@@ -134,7 +136,11 @@ def attention(table: Table) -> None:
         st.markdown("#### Does it depend on the class?")
         by_class = sorted(run["alpha_of_class"].items(), key=lambda item: _depth(item[1]))
         with theme.strip("classes", len(layers)):
-            st.plotly_chart(plots.layer_heatmap(layers, by_class, short=short), key="classes", config=theme.CHART)
+            st.plotly_chart(
+                plots.layer_heatmap(layers, by_class, short=short, ground=theme.ground()),
+                key="classes",
+                config=theme.CHART,
+            )
         theme.note(
             f"Mean attention of LAYA as shipped (seed {run['seed']}) over the test images of each class, from the "
             f"shallowest class to the deepest. Mutual information between image and layer: "

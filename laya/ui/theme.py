@@ -46,6 +46,9 @@ _STYLE = """<style>
 .laya-table abbr { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
 .laya-note { font-size: .86rem; line-height: 1.5; opacity: .82; margin: .2rem 0 .4rem; }
 .laya-note abbr { text-decoration: underline dotted; text-underline-offset: 3px; cursor: help; }
+[class*="st-key-strip"] { overflow-x: auto; }
+[class*="st-key-strip"] > div { min-width: 44rem; }
+@media (min-width: 641px) { .st-key-strip-read-out > div { min-width: 25rem; } } /* half a page, and short numbers */
 .laya-claim { border-left: 4px solid; padding: .1rem 0 .1rem .9rem; margin: 0 0 .7rem; }
 .laya-claim p { margin: 0; line-height: 1.45; }
 .laya-claim b { margin-left: .3rem; }
@@ -56,8 +59,6 @@ _STYLE = """<style>
 @media (max-width: 640px) {
   [data-testid="stMainBlockContainer"] { padding: 3.8rem 1rem 1.5rem; }
   .laya-verdict { font-size: 1.12rem; }
-  [class*="st-key-strip"] { overflow-x: auto; }
-  [class*="st-key-strip"] > div { min-width: 44rem; }
   .st-key-samples-large [class*="st-key-sample-"] button { width: 4.9rem; }
   .st-key-samples-large [class*="st-key-sample-"] button p { font-size: .72rem; }
   .st-key-samples-large [class*="st-key-sample-"] button img { height: 52px !important; width: 52px; }
@@ -72,6 +73,12 @@ def frame() -> None:
     st.html(_STYLE)
     with st.container(key="waiting"):
         st.session_state[cache.WAITING] = st.empty()
+
+
+def ground() -> str:
+    """The colour that the page stands on, #RRGGBB: light or dark, as the browser asks for."""
+    kind = st.context.theme.type or "light"
+    return str(st.get_option(f"theme.{kind}.backgroundColor"))
 
 
 def footer(checkpoint: Checkpoint) -> None:
@@ -122,7 +129,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], colours: Sequence[
 
 
 def strip(name: str, layers: int) -> DeltaGenerator:
-    """A container for a chart with a column a layer: on a phone few layers fit, many scroll sideways."""
+    """A container for a chart with a column a layer: where there is no room for many, they scroll sideways."""
     return st.container(key=f"{'strip' if layers > FEW else 'fits'}-{name}")
 
 

@@ -5,11 +5,9 @@ import plotly.graph_objects as go
 from laya.palette import ACCENT, DIVERGING, GREY
 from laya.plots import (
     accuracy_chart,
-    agreement_chart,
     curve_chart,
     depth_chart,
     difference_chart,
-    layer_heatmap,
     map_strip,
     method_chart,
     prediction_chart,
@@ -124,16 +122,6 @@ def test_methods_that_have_no_value_say_so():
     assert [a.text for a in figure.layout.annotations] == ["0.50", "not defined"]
 
 
-def test_a_heatmap_has_one_scale_and_shallow_is_left():
-    figure = layer_heatmap(["one", "two"], [("x", [0.25, 0.75]), ("y", [0.996, 0.004])], short=True)
-    (cells,) = figure.data
-    assert [list(row) for row in cells.z] == [[0.25, 0.75], [0.996, 0.004]]
-    assert (cells.zmin, cells.zmax) == (0, 0.996)
-    assert list(cells.x) == ["1", "2"]
-    assert [list(row) for row in cells.text] == [["25%", "75%"], ["100%", ""]]
-    assert list(figure.layout.yaxis.range) == [1.5, -0.5]  # the first row on top
-
-
 def test_maps_share_one_zero_centred_scale_and_keep_their_orientation():
     maps = [("block 1 of 2", [[1.0, -3.0], [0.5, 0.0]]), ("block 2 of 2", None)]
     figure = map_strip("data:image/png;base64,AA==", maps, opacity=0.4, columns=2, aspect=0.75)
@@ -163,9 +151,7 @@ def test_profiles_are_densities_on_a_relative_axis():
     assert (list(one.x), list(one.y)) == ([0, 1], [1.0, 1.0])
 
 
-def test_agreement_and_differences_hold_their_values():
-    figure = agreement_chart(["a", "b"], [[1.0, None], [None, 1.0]])
-    assert [list(row) for row in figure.data[0].text] == [["+1.00", "–"], ["–", "+1.00"]]
+def test_differences_hold_their_values():
     bars_ = difference_chart(["one", "two"], [0.5, -1.0], "cat", "dog").data[0]
     assert list(bars_.y) == [0.5, -1.0]
     assert list(bars_.marker.color) == [DIVERGING[-1][1], DIVERGING[0][1]]

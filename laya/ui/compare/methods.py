@@ -1,6 +1,7 @@
 """All methods on one image: do they agree, and which is right?"""
 
 import html
+from functools import partial
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -36,8 +37,9 @@ def show(bench: Workbench, seen: Analysis) -> None:
     with left:
         st.markdown("#### Do they agree?")
         ranks = [[table[a.method, b.method].spearman for b in columns] for a in columns]
-        charts["agreement"] = plots.agreement_chart([_short(scores) for scores in columns], ranks)
-        st.plotly_chart(charts["agreement"], key="agreement", config=theme.CHART)
+        draw = partial(plots.agreement_chart, [_short(scores) for scores in columns], ranks)
+        charts["agreement"] = draw()
+        st.plotly_chart(draw(ground=theme.ground()), key="agreement", config=theme.CHART)
         tops = {
             scores.label: result.layers[max(range(len(scores.values)), key=scores.values.__getitem__)]
             for scores in columns
@@ -191,6 +193,7 @@ def _read_out(bench: Workbench, result: Explanation, trace: analysis.Trace) -> N
         result.layers,
         [(name, [row[column] for row in rows]) for name, column in zip(names, columns, strict=True)],
         short=len(result.layers) > plots.FEW,
+        ground=theme.ground(),
     )
     with theme.strip("read-out", len(result.layers)):
         st.plotly_chart(chart, key="read-out-chart", config=theme.CHART)

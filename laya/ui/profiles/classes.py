@@ -1,6 +1,7 @@
 """Every class in one table, and one class by itself."""
 
 import html
+from functools import partial
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -15,7 +16,7 @@ SORTS = ("similarity", "depth", "name")
 
 
 def classes(report: Report) -> tuple[str | None, go.Figure]:
-    """The heatmap of classes and layers; gives the class that was clicked."""
+    """The heatmap of classes and layers; gives the class that was clicked, and the chart as it stands on paper."""
     st.markdown("#### Every class")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         quantities = [name for name in QUANTITIES if report["overall"][f"{name}_mean"] is not None]
@@ -44,17 +45,21 @@ def classes(report: Report) -> tuple[str | None, go.Figure]:
     rows = _sorted(profile_rows(report, grouping, part, quantity), sort)
     counts = {name: _count(report, grouping, part, name) for name, _ in rows}
     labelled = [(f"{name} ({counts[name] or 'no samples'})", row) for name, row in rows]
-    chart = plots.layer_heatmap(
+    draw = partial(
+        plots.layer_heatmap,
         report["layers"],
         labelled,
         short=len(report["layers"]) > plots.FEW,
         signed=part == "difference" or quantity == "contribution",
         unit="logits" if quantity == "contribution" else "",
-        clickable=True,
     )
     with theme.strip("classes", len(report["layers"])):
         event = st.plotly_chart(
-            chart, key="profile-classes", config=theme.CHART, on_select="rerun", selection_mode="points"
+            draw(ground=theme.ground()),
+            key="profile-classes",
+            config=theme.CHART,
+            on_select="rerun",
+            selection_mode="points",
         )
     what = {
         "alpha": "Mean attention on each layer; a row sums to 100 %.",
@@ -68,7 +73,7 @@ def classes(report: Report) -> tuple[str | None, go.Figure]:
     if isinstance(clicked, list):
         clicked = clicked[0]
     names = {label: name for (label, _), (name, _) in zip(labelled, rows, strict=True)}
-    return names.get(str(clicked)), chart
+    return names.get(str(clicked)), draw()
 
 
 def one_class(report: Report, clicked: str | None) -> None:
@@ -131,6 +136,7 @@ def _confused(report: Report, name: str, quantity: str) -> None:
         short=len(report["layers"]) > plots.FEW,
         signed=quantity == "contribution",
         unit="logits" if quantity == "contribution" else "",
+        ground=theme.ground(),
     )
     with theme.strip("confused", len(report["layers"])):
         st.plotly_chart(chart, key="profile-confused", config=theme.CHART)
