@@ -7,19 +7,19 @@ from laya.ui.profiles import page, source
 
 theme.frame()
 left, right = st.columns([1, 2.5], gap="large")
-report = None
+profile = None
 with left:
     summary = controls.choose_checkpoint()
     if summary is None:
         st.stop()
     try:
-        report = source.choose_report(summary)
+        profile = source.choose_profile(summary)
     except LayaError as error:
         st.error(theme.plain(str(error)), icon=":material/error:")
-    if report is not None:
+    if profile is not None:
         theme.note(page.READING)
 with right:
-    if report is None:
+    if profile is None:
         st.markdown(page.TEACHING)
     else:
-        page.show(summary, report)
+        page.show(summary, profile)

@@ -2,9 +2,9 @@
 
 import gzip
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -18,11 +18,17 @@ DEBIAN = Path("/usr/share/datasets")
 PROJECT = Path(__file__).parents[2]
 
 
+class Opener(Protocol):
+    """Opens a part of a data set; what is not on this machine is downloaded, or else a LayaError."""
+
+    def __call__(self, split: Split, *, download: bool = True) -> ImageSet: ...  # noqa: D102
+
+
 @dataclass(frozen=True)
 class KnownDataset:
     """A data set that is known by name: how to open it, how its pictures are prepared, where it comes from."""
 
-    open: Callable[[Split], ImageSet]
+    open: Opener
     splits: tuple[Split, ...]
     preprocessing: Preprocessing
     title: str
@@ -48,7 +54,7 @@ FASHION_MNIST = (
 )
 
 
-def _fashion_mnist(split: Split) -> ImageSet:
+def _fashion_mnist(split: Split, *, download: bool = True) -> ImageSet:
     """Fashion-MNIST from Debian's package ``dataset-fashion-mnist``, or torchvision's files, or its download."""
     debian = DEBIAN / "fashion-mnist"
     if debian.is_dir():
@@ -60,7 +66,7 @@ def _fashion_mnist(split: Split) -> ImageSet:
 
         folder = _stored("FashionMNIST")
         try:
-            stored = FashionMNIST(str(folder.parent if folder else cache()), train=split == "train", download=True)
+            stored = FashionMNIST(str(folder.parent if folder else cache()), train=split == "train", download=download)
         except (OSError, RuntimeError) as error:
             raise LayaError(
                 "Fashion-MNIST is not on this machine and its download failed; on Debian or Ubuntu install the package "
@@ -87,7 +93,7 @@ def _idx(file: Path) -> np.ndarray:
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
-def _cifar10(split: Split) -> ImageSet:
+def _cifar10(split: Split, *, download: bool = True) -> ImageSet:
     """CIFAR-10 from cifar10-train.parquet and cifar10-test.parquet, or the original's binary version, downloaded.
 
     torchvision's own reader unpickles the Python version, so only its downloader is used.
@@ -99,7 +105,7 @@ def _cifar10(split: Split) -> ImageSet:
     folder = _stored("cifar-10-batches-bin") or cache() / "cifar-10-batches-bin"
     files = [folder / f"data_batch_{i}.bin" for i in range(1, 6)] if split == "train" else [folder / "test_batch.bin"]
     try:
-        if not all(file.exists() for file in files):
+        if download and not all(file.exists() for file in files):
             download_and_extract_archive(
                 "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
                 str(folder.parent),
@@ -122,7 +128,7 @@ def _cifar10(split: Split) -> ImageSet:
     )
 
 
-def _best_artworks(split: Split) -> ImageSet:
+def _best_artworks(split: Split, *, download: bool = True) -> ImageSet:  # noqa: ARG001  # there is no download
     """The art styles of the "Best Artworks of All Time" collection, from best-artworks.parquet."""
     file = _stored("best-artworks.parquet")
     if file is None:

@@ -73,6 +73,20 @@ def offered() -> dict[str, Path]:
     }
 
 
+def at_hand(name: str, split: Split) -> ImageSet | None:
+    """The data set that a report names, if it is known and on this machine, or offered here; nothing is downloaded.
+
+    Any other place is not looked at, for a report may come from anybody.
+    """
+    places = [place for place in offered().values() if Path(name).name in (place.name, place.stem)]
+    try:
+        if name in KNOWN:
+            return KNOWN[name].open(split, download=False) if split in KNOWN[name].splits else None
+        return open_dataset(str(places[0]), split) if places else None
+    except LayaError:
+        return None
+
+
 def parts(path: str, *, skip: Mapping[str, Sequence[int]] | None = None) -> tuple[ImageSet, ImageSet | None, ImageSet]:
     """What to train on, what to choose the epoch by (None where the data has no such part), and what to test on.
 

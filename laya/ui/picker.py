@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from PIL import Image
 from streamlit.delta_generator import DeltaGenerator
 
 from laya.errors import LayaError
@@ -105,8 +106,13 @@ def _choose(label: str) -> None:
 @st.cache_data(max_entries=64)
 def _inline(file: str, modified: float) -> str:  # noqa: ARG001  # a part of the cache key
     """A small copy for the inside of a label, whose every letter the browser reads again at every rerun."""
-    small = images.read(Path(file).read_bytes()).image.convert("RGB")
-    small.thumbnail((THUMBNAIL, THUMBNAIL))
+    return inline(images.read(Path(file).read_bytes()).image, THUMBNAIL)
+
+
+def inline(image: Image.Image, edge: int) -> str:
+    """A small copy as a data address; ``edge`` is what its longest may have, in pixels."""
+    small = image.convert("RGB")
+    small.thumbnail((edge, edge))
     stream = io.BytesIO()
     small.save(stream, "WEBP", quality=85)
     return f"data:image/webp;base64,{base64.b64encode(stream.getvalue()).decode()}"

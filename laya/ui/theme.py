@@ -32,6 +32,18 @@ _STYLE = """<style>
 .st-key-samples-large [class*="st-key-sample-"] button p { font-size: .8rem; }
 .st-key-samples-large [class*="st-key-sample-"] button img { height: 72px !important; width: 72px; }
 .st-key-pictures img { aspect-ratio: 1; object-fit: contain; }
+.st-key-outliers { display: grid; grid-template-columns: repeat(auto-fill, minmax(8.3rem, 1fr)); gap: .7rem; }
+[class*="st-key-outlier-"], [class*="st-key-outlier-"] :is(div, button) { width: 100%; height: 100%; }
+[class*="st-key-outlier-"] button { padding: .5rem; }
+[class*="st-key-outlier-"] button, [class*="st-key-outlier-"] button * { align-items: start; }
+[class*="st-key-outlier-wrong-"] button { border-bottom: 3px solid #D55E00; }
+[class*="st-key-outlier-"] button p { text-align: left; font-size: .8rem; line-height: 1.35; white-space: normal; }
+[class*="st-key-outlier-"] button :is(img, strong, em) { display: block; font-style: normal; }
+[class*="st-key-outlier-"] button em { opacity: .8; }
+[class*="st-key-outlier-"] button img {
+  width: 100%; height: auto !important; max-height: none !important; aspect-ratio: 1; object-fit: contain;
+  margin: 0 0 .4rem; border-radius: .3rem; background: rgba(128, 140, 160, .14);
+}
 .st-key-waiting { position: fixed; right: 1.2rem; bottom: 1.2rem; width: auto !important; z-index: 1000; }
 .laya-eyebrow { font-size: .85rem; opacity: .75; margin: 0 0 .15rem; }
 .laya-verdict { font-size: 1.32rem; line-height: 1.4; font-weight: 600; margin: 0; min-height: 3.6rem; }

@@ -15,7 +15,7 @@ from PIL import Image
 from pyarrow import parquet
 from torchvision.datasets import FashionMNIST
 
-from laya.data import batches, offered, open_dataset, splits
+from laya.data import at_hand, batches, offered, open_dataset, splits
 from laya.data.known import FASHION_MNIST
 from laya.data.zips import open_zip
 from laya.errors import LayaError
@@ -405,3 +405,25 @@ def test_a_damaged_entry_of_any_packing_is_told(noise):
 def test_an_endless_directory_is_refused_before_it_is_read():
     with pytest.raises(LayaError, match=r"'x\.zip' holds more than 20,000 files, the limit; pack fewer\."):
         open_zip(b"PK\1\2" * 20_001, "x.zip")
+
+
+def test_a_report_may_name_what_is_here_and_nothing_is_fetched_or_looked_for_elsewhere(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("laya.data.known.DEBIAN", tmp_path / "no-debian")
+    monkeypatch.setenv("LAYA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LAYA_DATA", str(tmp_path))
+
+    def fetch(*args: object, **options: object) -> None:
+        raise AssertionError("a download")
+
+    monkeypatch.setattr("torchvision.datasets.mnist.FashionMNIST.download", fetch)
+    monkeypatch.setattr("torchvision.datasets.utils.download_and_extract_archive", fetch)
+    for name in ("fashion-mnist", "cifar10", "best-artworks", "hats", "", "."):
+        assert at_hand(name, "test") is None
+    table = {"image": [encode(Image.new("L", (4, 4)))] * 2, "label": ["cat", "frog"]}
+    parquet.write_table(pa.table(table), tmp_path / "cifar10-test.parquet")
+    assert len(at_hand("cifar10", "test")) == 2
+    assert at_hand("cifar10", "val") is None
+    assert len(at_hand("pictures", "test")) == 15
+    assert len(at_hand("/elsewhere/pictures", "test")) == 15  # where it was trained; only the name counts
+    monkeypatch.setenv("LAYA_DATA", str(tmp_path / "cache"))
+    assert at_hand(str(folder), "test") is None  # a folder that nobody offers

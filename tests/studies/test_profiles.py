@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -230,6 +231,41 @@ def test_outliers_are_ranked_and_auroc_is_honest(checkpoint, data, single):
     baseline = roc_auc_score(wrong[usable], 1 - single["confidence"][usable])
     assert report["auroc"]["softmax"]["mean"] == pytest.approx(baseline)
     assert report["auroc"]["softmax"]["low"] < baseline < report["auroc"]["softmax"]["high"]
+
+
+def test_outliers_are_found_again_only_where_there_is_no_doubt(checkpoint, data):
+    report = build(checkpoint, data)
+    expected = [int(each["image"].removeprefix("image ")) for each in report["outliers"]["images"]]
+    assert profiles.places(report, data) == expected
+    # The same pictures in another order, and labelled in another order of classes: found by name.
+    order = np.random.default_rng(0).permutation(N)
+    turned = data.subset(order)
+    turned = replace(turned, classes=CLASSES[::-1], labels=2 - turned.labels)
+    assert [order[place] for place in profiles.places(report, turned)] == expected
+    # Another number of pictures, a name that is twice there or not at all, another class: no picture.
+    nothing = [None] * len(expected)
+    assert profiles.places(report, data.subset(np.arange(N - 1))) == nothing
+    first = expected[0]
+    twin = next(place for place in range(N) if place != first and data.labels[place] == data.labels[first])
+    names = [*data.sources]
+    names[twin] = names[first]
+    without = [None if place in (first, twin) else place for place in expected]
+    assert profiles.places(report, replace(data, sources=names)) == without
+    labels = data.labels.copy()
+    labels[first] = (labels[first] + 1) % 3
+    assert profiles.places(report, replace(data, labels=labels)) == [None, *expected[1:]]
+    with pytest.raises(LayaError, match="does not know the class"):
+        profiles.places(report, replace(data, classes=("red", "green", "black")))
+
+
+def test_pictures_that_could_not_be_read_count_when_outliers_are_found_again(checkpoint, data):
+    def raw(index: int) -> bytes | np.ndarray:
+        return b"damaged" if index == 7 else data.raw(index)
+
+    damaged = replace(data, raw=raw)
+    report = build(checkpoint, damaged)
+    assert (report["n"], report["skipped"]) == (N - 1, 1)
+    assert None not in profiles.places(report, damaged)
 
 
 def test_auroc_by_hand():

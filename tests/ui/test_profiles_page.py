@@ -1,21 +1,27 @@
 """The page Depth profiles, run by Streamlit's own test runner, and its parts."""
 
+import base64
 import csv
 import html
 import io
 import json
+import re
+import tomllib
 
+import numpy as np
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from laya import checkpoints
 from laya.checkpoints import load
+from laya.data import ImageSet
 from laya.data.zips import open_zip
 from laya.explanation import explain
 from laya.studies import profiles
 from laya.ui.inspect.usual import unusual
 from laya.ui.profiles.download import as_csv
-from tests.conftest import PROJECT, pack
+from tests.conftest import PROJECT, encode, pack
 from tests.ui.test_app import answer, texts
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -112,6 +118,139 @@ def test_a_zip_of_ones_own(app):
     assert labels["Dress (no samples)"] == [None, None, None]
     assert "1 file could not be read and was left out" in html.unescape(app.warning[0].value).replace("\\", "")
     assert "broken.png" in app.warning[0].value.replace("\\", "")
+
+
+def cards(app: AppTest) -> list:
+    return [button for button in app.button if (button.key or "").startswith("outlier-")]
+
+
+def picture_of(card: object) -> Image.Image:
+    """The picture in the label of a card."""
+    data = re.search(r"data:image/webp;base64,([^)]+)", card.label)[1]
+    return Image.open(io.BytesIO(base64.b64decode(data)))
+
+
+def numbered(index: int) -> np.ndarray:
+    """A picture of 28 x 28 that carries its place in 14 stripes, black or white."""
+    bits = [255 * (index >> bit & 1) for bit in range(14)]
+    return np.tile(np.repeat(bits, 2), (28, 1)).astype(np.uint8)
+
+
+def number_of(picture: Image.Image) -> int:
+    """The place that a picture carries."""
+    stripes = np.asarray(picture.convert("L")).mean(axis=0).reshape(14, -1).mean(axis=1)
+    return sum(1 << bit for bit in range(14) if stripes[bit] > 127)
+
+
+def as_reported(count: int) -> ImageSet:
+    """A data set that the shipped report could be of: the outliers have the classes that it says."""
+    labels = np.zeros(count, dtype=np.int64)
+    for each in REPORT["outliers"]["images"]:
+        labels[int(each["image"].removeprefix("test image "))] = list(REPORT["classes"]).index(each["true"])
+    sources = [f"test image {index}" for index in range(count)]
+    return ImageSet("fashion-mnist", tuple(REPORT["classes"]), labels, numbered, sources, "test")
+
+
+def test_pictures_of_the_test_set_are_shown_where_it_is_at_hand(monkeypatch):
+    asked = []
+    monkeypatch.setattr("laya.ui.profiles.source.at_hand", lambda *what: asked.append(what) or as_reported(10_000))
+    app = open_page()
+    assert not app.exception
+    assert set(asked) == {("fashion-mnist", "test")}
+    images = REPORT["outliers"]["images"][:12]
+    assert len(cards(app)) == 12
+    for card, each in zip(cards(app), images, strict=True):
+        assert number_of(picture_of(card)) == int(each["image"].removeprefix("test image "))
+        label = card.label.replace("\\", "")
+        assert label.startswith(f"![{each['image']}](data:image/webp;base64,")
+        right = each["true"] == each["predicted"]
+        words = "rightly predicted" if right else f"taken for {each['predicted']}"
+        end = f"**{each['true']}** *{words}* *confidence {each['confidence']:.1%}* *distance {each['distance']:.2f}*"
+        assert label.endswith(end)
+        assert ("wrong" in card.key) != right
+    asked.clear()
+    app.run()
+    assert not asked  # the data is opened once, and only the small pictures stay
+    assert all(each["image"] in texts(app) for each in images)  # the table, under Numbers
+
+
+def test_a_click_on_a_picture_explains_it(monkeypatch):
+    monkeypatch.setattr("laya.ui.profiles.source.at_hand", lambda *what: as_reported(10_000))
+    app = open_page()
+    cards(app)[2].click().run()
+    assert not app.exception
+    each = REPORT["outliers"]["images"][2]
+    place = int(each["image"].removeprefix("test image "))
+    result = explain(load(FASHION), Image.fromarray(numbered(place)))
+    assert result.summary() in texts(app)
+    assert f"{each['distance']:.2f}" in texts(app)
+    figures = {chart.proto.id.rsplit("-", 1)[0]: chart for chart in app.get("plotly_chart")}
+    (usual,) = [json.loads(chart.proto.spec) for chart in figures.values() if "this picture" in chart.proto.spec]
+    assert usual["data"][-1]["y"] == pytest.approx(result.attributions["alpha"])
+    assert usual["data"][0]["name"].startswith(f"predicted as {each['predicted']} (")
+    app.run()
+    assert result.summary() not in texts(app)  # the dialog is closed by whatever comes next
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(None, "is not on this machine"), (as_reported(9_999), "on this machine is not the one that was profiled")],
+)
+def test_without_the_very_data_set_there_is_a_table_and_the_reason(monkeypatch, data, reason):
+    monkeypatch.setattr("laya.ui.profiles.source.at_hand", lambda *what: data)
+    app = open_page()
+    assert not app.exception
+    assert not cards(app)
+    assert f"The pictures themselves cannot be shown, for the data set fashion-mnist {reason}." in texts(app)
+    assert all(each["image"] in texts(app) for each in REPORT["outliers"]["images"][:12])
+
+
+def test_pictures_of_a_zip_are_shown_and_stay_in_the_session(app, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAYA_CACHE", str(tmp_path / "cache"))
+    other = encode(Image.effect_noise((50, 20), 90).convert("L"))
+    names = {"Coat/a.png": SAMPLES["Coat"].read_bytes(), "Coat/b.png": SAMPLES["Coat"].read_bytes(), "Bag/c.png": other}
+    app.segmented_control(key="profile-source").set_value("My pictures").run()
+    app.file_uploader(key="profile-zip").upload("mine.zip", pack(names | {"Bag/d.png": other}))
+    app.run()
+    next(button for button in app.button if button.label == "Build the profile").click().run()
+    assert not app.exception
+    shown = {re.match(r"!\[(.*?)\]", card.label.replace("\\", ""))[1]: picture_of(card) for card in cards(app)}
+    assert set(shown) == set(names | {"Bag/d.png": other})
+    assert shown["Bag/c.png"].size == (150, 60)  # three times as large, its pixels square
+    assert shown["Coat/a.png"].size == (168, 168)
+    cards(app)[0].click().run()
+    assert not app.exception
+    assert "Prediction: " in texts(app)
+    assert not (tmp_path / "cache").exists()
+    kept = app.session_state["kept-outliers"][1]  # small copies, in this session alone
+    assert max(len(small) for small in kept) < 40_000
+
+
+def test_two_pictures_of_one_name_are_not_mixed_up(app):
+    coat, bag = (SAMPLES[name].read_bytes() for name in ("Coat", "Bag"))
+    app.segmented_control(key="profile-source").set_value("My pictures").run()
+    names = {"one/Coat/a.png": coat, "two/Coat/a.png": coat, "one/Bag/b.png": bag, "one/Bag/c.png": bag}
+    app.file_uploader(key="profile-zip").upload("mine.zip", pack(names))
+    app.run()
+    next(button for button in app.button if button.label == "Build the profile").click().run()
+    assert not app.exception
+    told = {card.label.replace("\\", "").partition(" **")[0]: card.disabled for card in cards(app)}
+    assert told["Coat/a.png"]
+    assert sum(told.values()) == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_charts_stand_on_the_ground_of_the_page_and_on_paper_when_taken_away(theme, monkeypatch):
+    taken = []
+    monkeypatch.setattr("laya.ui.profiles.page.take_away", lambda report, chart: taken.append(chart))
+    app = AppTest.from_file(str(PROJECT / "app.py"), default_timeout=120)
+    app.context["theme"] = theme
+    app.query_params["model"] = FASHION
+    app.run().switch_page("pages/profiles.py").run()
+    assert not app.exception
+    config = tomllib.loads((PROJECT / ".streamlit" / "config.toml").read_text())
+    assert heatmap(app)["data"][0]["colorscale"][0][1] == config["theme"][theme]["backgroundColor"]
+    assert taken[-1].data[0].colorscale[0][1] == "#FFFFFF"
 
 
 def test_folders_that_are_no_classes_are_refused_by_name(app):

@@ -6,7 +6,7 @@ everything: by true class, by predicted class, right or wrong, confused with wha
 of classes and layers alone.
 """
 
-from laya.studies.profiles.outliers import distances, outliers
+from laya.studies.profiles.outliers import distances, outliers, places
 from laya.studies.profiles.report import build
 from laya.studies.profiles.similarity import apart, by_similarity, depth, shares
 from laya.studies.profiles.sums import Moments, Sums
@@ -23,5 +23,6 @@ __all__ = [
     "depth",
     "distances",
     "outliers",
+    "places",
     "shares",
 ]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import jensenshannon
 
+from laya.data import ImageSet
 from laya.intervals import Floats
 from laya.studies.profiles.sums import Grouping, Sums
 from laya.studies.profiles.table import Table
@@ -71,6 +72,32 @@ def outliers(table: Table, sums: Sums, *, seed: int = 0) -> dict[str, Any] | Non
             for i in order
         ],
     }
+
+
+def places(report: dict[str, Any], data: ImageSet) -> list[int | None]:
+    """Where in a data set the pictures stand that a report names as outliers.
+
+    A name is taken for a picture only if there is no doubt: the data set has as many pictures as were profiled, exactly
+    one of that name, and it is of the class that the report says. None for any other.
+
+    Raises
+    ------
+    LayaError
+        The data has a class that the report does not know.
+    """
+    images = report["outliers"]["images"]
+    if len(data) != report["n"] + report.get("skipped", 0):
+        return [None] * len(images)
+    data = data.matched_to(list(report["classes"]), partly=True)
+    named: dict[str, list[int]] = {}
+    for place, name in enumerate(data.sources):
+        named.setdefault(name, []).append(place)
+    found: list[int | None] = []
+    for each in images:
+        there = named.get(each["image"], [])
+        sure = len(there) == 1 and data.classes[data.labels[there[0]]] == each["true"]
+        found.append(there[0] if sure else None)
+    return found
 
 
 def auroc(wrong: NDArray[np.bool_], score: Floats, seed: int) -> dict[str, float] | None:

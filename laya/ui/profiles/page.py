@@ -12,6 +12,7 @@ from laya.ui.profiles.classes import classes, one_class
 from laya.ui.profiles.download import take_away
 from laya.ui.profiles.outliers import outliers
 from laya.ui.profiles.rows import Report, profile_rows, quantity_of, unit_of
+from laya.ui.profiles.source import Profile
 from laya.ui.profiles.trust import trust
 
 TEACHING = """
@@ -34,13 +35,14 @@ LEAD = 0.9  # a mean weight above it is nearly all
 ENOUGH = 10  # pictures of a class, to be named as an extreme
 
 
-def show(summary: Summary, report: Report) -> None:
+def show(summary: Summary, profile: Profile) -> None:
     """The whole page for one report."""
+    report = profile.report
     verdict(report)
     overall(report)
     clicked, chart = classes(report)
     one_class(report, clicked)
-    outliers(report)
+    outliers(summary, profile)
     trust(report, checkpoints.read_evidence(summary.folder))
     st.markdown("#### Take it away")
     take_away(report, chart)

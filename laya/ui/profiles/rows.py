@@ -28,3 +28,8 @@ def profile_rows(report: Report, grouping: str, part: str, quantity: str) -> lis
         right, wrong = each["right"][key], each["wrong"][key]
         rows.append((name, None if None in (right, wrong) else [a - b for a, b in zip(right, wrong, strict=True)]))
     return rows
+
+
+def outcome(image: dict[str, Any]) -> str:
+    """What became of a picture that a report names, after its true class."""
+    return "rightly predicted" if image["true"] == image["predicted"] else f"taken for {image['predicted']}"

@@ -3,12 +3,15 @@
 import hashlib
 import html
 import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from laya import checkpoints
 from laya.checkpoints import Checkpoint, Summary
-from laya.data import ImageSet, offered, open_dataset
+from laya.data import ImageSet, at_hand, offered, open_dataset
 from laya.data.zips import ZIP_BYTES, ZIP_FILES, open_zip
 from laya.studies import profiles
 from laya.ui import cache, picker, theme
@@ -16,8 +19,23 @@ from laya.ui.profiles.rows import Report
 from laya.ui.queue import SLOW
 
 
-def choose_report(summary: Summary) -> Report | None:
-    """The report of the test set, or of a person's own pictures; None while there is none to show."""
+@dataclass(frozen=True)
+class Profile:
+    """A report, and the way back to the pictures that it is about.
+
+    Attributes
+    ----------
+    key : tells this report from any other.
+    pictures : opens their data set; None where it is not at hand.
+    """
+
+    report: Report
+    key: Hashable
+    pictures: Callable[[], ImageSet | None]
+
+
+def choose_profile(summary: Summary) -> Profile | None:
+    """The profile of the test set, or of a person's own pictures; None while there is none to show."""
     shipped = checkpoints.read_profiles(summary.folder)
     own = st.segmented_control(
         "Pictures",
@@ -28,7 +46,7 @@ def choose_report(summary: Summary) -> Report | None:
         label_visibility="collapsed",
     )
     if own == "My pictures":
-        return _own_report(summary)
+        return _own_profile(summary)
     if not shipped:
         st.info(
             theme.plain(
@@ -37,10 +55,11 @@ def choose_report(summary: Summary) -> Report | None:
             )
         )
         return None
-    return shipped
+    pictures = partial(at_hand, str(shipped.get("data")), shipped.get("split") or "test")
+    return Profile(shipped, ("test set", summary.name, shipped["weights_sha256"]), pictures)
 
 
-def _own_report(summary: Summary) -> Report | None:
+def _own_profile(summary: Summary) -> Profile | None:
     checkpoint = cache.checkpoint(summary)
     folders = offered()
     most = picker.megabytes(ZIP_BYTES)
@@ -55,11 +74,11 @@ def _own_report(summary: Summary) -> Report | None:
     if folders:
         folder = st.selectbox("Or a folder on the server", list(folders), index=None, key="profile-folder")
     if upload is not None:
-        data = open_zip(upload.getvalue(), upload.name)
-        key = hashlib.sha256(upload.getvalue()).hexdigest()
+        pictures = partial(open_zip, upload.getvalue(), upload.name)
+        key = (hashlib.sha256(upload.getvalue()).hexdigest(), checkpoint.identity)
     elif folder is not None:
-        data = open_dataset(str(folders[folder]))
-        key = folder
+        pictures = partial(open_dataset, str(folders[folder]))
+        key = (folder, checkpoint.identity)
     else:
         names = ", ".join(checkpoint.classes[:4])
         theme.note(
@@ -70,22 +89,23 @@ def _own_report(summary: Summary) -> Report | None:
         )
         return None
     kept = st.session_state.get("kept-profile")
-    if kept is None or kept[0] != (key, checkpoint.identity):
+    if kept is None or kept[0] != key:
+        data = pictures()
         data.matched_to(checkpoint.classes, partly=True)  # refuses unknown classes before anything is computed
         st.markdown(f"{len(data):,} pictures in {len(data.classes)} folders.")
         if not st.button("Build the profile", icon=":material/play_arrow:", type="primary"):
             return None
-        _build(checkpoint, data, (key, checkpoint.identity))
+        _build(checkpoint, data, key)
         st.rerun()
     report: Report = kept[1]
     if report["skipped"]:
         count, files = report["skipped"], "; ".join(report["unreadable"][:5])
         what = "1 file could not be read and was" if count == 1 else f"{count} files could not be read and were"
         st.warning(theme.plain(f"{what} left out: {files}{' …' if count > 5 else ''}"))
-    return report
+    return Profile(report, key, pictures)
 
 
-def _build(checkpoint: Checkpoint, data: ImageSet, key: tuple[str, str]) -> None:
+def _build(checkpoint: Checkpoint, data: ImageSet, key: Hashable) -> None:
     bar = st.progress(0.0, "starting")
     st.button("Stop", icon=":material/stop:")  # any click ends the run at the next batch
     begin = time.monotonic()
