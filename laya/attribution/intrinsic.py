@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from laya.attribution.method import Settings
+from laya.attribution.target import check_target
 from laya.errors import LayaError
 from laya.model import LayaClassifier, Trace
 
@@ -29,7 +30,13 @@ def contribution(model: LayaClassifier, trace: Trace, target: Tensor, settings: 
     """What each layer adds to the target's logit (B, L), signed: alpha_i * (W_c . z_i).
 
     Exact: the head's bias for the class plus the row's sum is the logit.
+
+    Raises
+    ------
+    LayaError
+        The target is no class.
     """
+    check_target(target, model.head.classes, len(trace.logits))
     with torch.no_grad():
         terms = model.head.terms(trace.head)
     return terms.gather(-1, target.view(-1, 1, 1).expand(-1, terms.shape[1], 1)).squeeze(-1)

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from laya.attribution.method import Settings
+from laya.attribution.target import check_target
 from laya.model import LayaClassifier, Trace
 
 
@@ -11,7 +12,13 @@ def leave_one_out(model: LayaClassifier, trace: Trace, target: Tensor, settings:
     """The drop of the target's probability when each layer alone is removed: (B, L), in [-1, 1].
 
     Positive: the layer supports the target. ``settings.removal`` says what removing means; the backbone does not run.
+
+    Raises
+    ------
+    LayaError
+        The target is no class.
     """
+    check_target(target, model.head.classes, len(trace.logits))
     count = len(model.layers)
     alone = torch.eye(count, dtype=torch.bool, device=trace.logits.device).unsqueeze(1)
     with torch.no_grad():

@@ -7,6 +7,7 @@ from captum.attr import InputXGradient, IntegratedGradients
 from torch import Tensor
 
 from laya.attribution.method import Settings
+from laya.attribution.target import check_target
 from laya.model import LayaClassifier, Trace
 
 ROWS = 4096  # most rows that go through the head at once, so that memory does not grow with steps or images
@@ -17,10 +18,16 @@ def integrated_gradients(model: LayaClassifier, trace: Trace, target: Tensor, se
 
     Complete up to the integration error: a row sums to the target's logit minus the logit when every h_i is 0.
 
+    Raises
+    ------
+    LayaError
+        The target is no class.
+
     References
     ----------
     Sundararajan, Taly, Yan, "Axiomatic Attribution for Deep Networks", ICML 2017.
     """
+    check_target(target, model.head.classes, len(trace.logits))
     method = IntegratedGradients(_from_joined(model, trace), multiply_by_inputs=True)
     attributions = method.attribute(
         _joined(trace), target=target, n_steps=settings.steps, internal_batch_size=max(ROWS, len(target))
@@ -33,10 +40,16 @@ def grad_cam(model: LayaClassifier, trace: Trace, target: Tensor, settings: Sett
 
     A hidden state has no place left (it is pooled), so the gradient's spatial mean in the paper is the gradient itself.
 
+    Raises
+    ------
+    LayaError
+        The target is no class.
+
     References
     ----------
     Selvaraju et al., "Grad-CAM", ICCV 2017, equations 1 and 2.
     """
+    check_target(target, model.head.classes, len(trace.logits))
     method = InputXGradient(_from_joined(model, trace))
     return _summed(model, method.attribute(_joined(trace), target=target)).relu()
 

@@ -65,17 +65,25 @@ class Backbone(nn.Module, ABC):
         """Whether it can read pictures of so many channels and of this height and width."""
         return channels > 0 and min(size) > 0
 
-    def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:  # noqa: ARG002
-        """What every place of the picture holds: (B, d, H_i, W_i), or None where nothing has a place.
+    def feature_map(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:  # noqa: ARG002
+        """One raw activation by the places of the picture, (B, C, H_i, W_i), or None where nothing has a place.
 
-        The mean over the places is the last d units of :meth:`pool`; those before them have no place (a class token).
+        Everything that the layer passes on from a place is in it, whether :meth:`pool` reads it or not.
 
         Parameters
         ----------
-        activation : one raw activation.
+        activation : one raw activation, or a gradient with respect to it.
         size : height and width of the pictures that went in, in pixels.
         """
         return activation if activation.dim() == 4 else None
+
+    def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:
+        """What every place gives to the hidden state: (B, d, H_i, W_i), or None where no place gives anything.
+
+        The mean over the places is the last d units of :meth:`pool`; those before them have no place (a class token).
+        For the parameters see :meth:`feature_map`.
+        """
+        return self.feature_map(activation, size)
 
     def pool(self, activation: Tensor) -> Tensor:
         """One raw activation to its hidden state h_i (B, d_i): a vector as it is, a feature map by its spatial mean."""

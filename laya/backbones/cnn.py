@@ -126,7 +126,7 @@ class CNN(Backbone):
         return tuple(activations)
 
     def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:  # noqa: ARG002
-        """What every place of the picture holds: (B, d, H_i, W_i), the mean of both sides where there are two."""
+        """What every place gives to the hidden state: (B, d, H_i, W_i), the mean of both sides where there are two."""
         return torch.stack(activation.chunk(2, dim=1)).mean(0) if self._both else activation
 
     def pool(self, activation: Tensor) -> Tensor:

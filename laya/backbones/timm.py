@@ -26,13 +26,15 @@ class Timm(Backbone):
     model : timm's name of the architecture, such as ``"vit_small_patch14_dinov2"`` or ``"resnet18"``.
     tokens : what a transformer block's hidden state is: the mean of the patch tokens, the class token, or the two
         joined; None is the two joined where there is a class token, else the patches. A mean of tokens splits exactly
-        over places; the class token has no place. Without effect where the layers are feature maps.
+        over places; the class token has no place, and other tokens without one (registers, a distillation token) are
+        not read. Without effect where the layers are feature maps.
     pretrained : load timm's weights from the hub. Never true in a checkpoint, which has its own.
 
     Raises
     ------
     LayaError
-        timm does not know the name, the architecture hands nothing out, or its weights cannot be had.
+        timm does not know the name, the architecture hands nothing out, its weights cannot be had, or the class token
+        is asked for where there is none.
     """
 
     name = "timm"
@@ -65,11 +67,13 @@ class Timm(Backbone):
         # Tokens where timm can hand out those before the patches as well; all else comes as feature maps.
         hands_out = signature(self.model.forward_intermediates).parameters
         self.maps = "return_prefix_tokens" not in hands_out or not hasattr(self.model, "patch_embed")
-        self.prefix = 0 if self.maps else self.model.num_prefix_tokens  # the class token, then registers
+        # Before the patches stand the class token, where there is one, and then what else has no place.
+        self.prefix = 0 if self.maps else self.model.num_prefix_tokens
+        classified = not self.maps and getattr(self.model, "cls_token", None) is not None
         self.fixed = bool(self.model.pretrained_cfg.get("fixed_input_size")) and (self.maps or not dynamic)
         if tokens is None:
-            tokens = "class+patches" if self.prefix else "patches"
-        if "class" in tokens and not self.prefix and not self.maps:
+            tokens = "class+patches" if classified else "patches"
+        if "class" in tokens and not classified and not self.maps:
             raise LayaError(f"The timm model {model!r} has no class token; choose tokens = 'patches'.")
         self.options = {"model": model, "tokens": tokens}
         self.tokens = tokens
@@ -82,7 +86,7 @@ class Timm(Backbone):
         else:
             self.layers = tuple(f"block {i} of {depth}" for i in range(1, depth + 1))
             self.widths = tuple(width * (1 + (tokens == "class+patches")) for width in widths)
-            self.patch = self.model.patch_embed.patch_size
+            self.patch = tuple(self.model.patch_embed.feat_ratio(as_scalar=False))  # in pixels, with a stem before it
 
     @property
     def preprocessing(self) -> Preprocessing:
@@ -130,24 +134,29 @@ class Timm(Backbone):
             return min(size) >= 32
         return all(edge % patch == 0 for edge, patch in zip(size, self.patch, strict=True))
 
-    def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:
-        """The patches' tokens, or a feature map's places; the class token's units, which come first, are left out."""
+    def feature_map(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:
+        """The patches' tokens by their places, or a feature map as it is: (B, C, H_i, W_i)."""
         if self.maps:
-            return super().places(activation, size)
-        if self.tokens == "class":
-            return None
+            return super().feature_map(activation, size)
         patches = activation[:, self.prefix :].transpose(1, 2)
         return patches.reshape(len(patches), -1, *self.grid(size))  # a view
+
+    def places(self, activation: Tensor, size: tuple[int, int]) -> Tensor | None:
+        """The feature map; None where the class token alone is read."""
+        if self.tokens == "class" and not self.maps:
+            return None
+        return self.feature_map(activation, size)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Images (B, C, H, W) to tokens (B, prefix + patches, width) or feature maps (B, C_i, H_i, W_i): L of them."""
         if self.maps:
             return tuple(self.model.forward_intermediates(x, intermediates_only=True, output_fmt="NCHW"))
+        # Some architectures fail when they are asked for the prefix and have none.
         blocks = self.model.forward_intermediates(
-            x, intermediates_only=True, output_fmt="NLC", return_prefix_tokens=True
+            x, intermediates_only=True, output_fmt="NLC", return_prefix_tokens=self.prefix > 0
         )
         if not self.prefix:
-            return tuple(block[0] if isinstance(block, tuple) else block for block in blocks)
+            return tuple(blocks)
         return tuple(torch.cat([prefix, patches], dim=1) for patches, prefix in blocks)
 
     def pool(self, activation: Tensor) -> Tensor:

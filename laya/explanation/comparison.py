@@ -209,6 +209,7 @@ class LayerMap:
     layer: str
     values: np.ndarray | None  # (H_i, W_i) in logits, signed; None where the layer has no places
     placeless: float  # the rest of the contribution
+    empty: str | None = None  # why there is nothing to see, where there are no values or all are 0
 
 
 def where(checkpoint: Checkpoint, trace: Trace, target: str) -> tuple[LayerMap, ...]:
@@ -222,7 +223,9 @@ def where(checkpoint: Checkpoint, trace: Trace, target: str) -> tuple[LayerMap, 
     index = torch.tensor([_class(checkpoint, target)], device=trace.logits.device)
     maps = contribution_maps(checkpoint.model, trace, index, checkpoint.preprocessing.size)
     return tuple(
-        LayerMap(name, None if each.values is None else each.values[0].cpu().numpy(), float(each.placeless[0]))
+        LayerMap(
+            name, None if each.values is None else each.values[0].cpu().numpy(), float(each.placeless[0]), each.empty
+        )
         for name, each in zip(checkpoint.model.layers, maps, strict=True)
     )
 

@@ -2,7 +2,9 @@
 
 import base64
 import html
+from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -13,24 +15,23 @@ from laya.ui.analysis import Analysis
 from laya.ui.workbench import Workbench
 
 COLUMNS = 6  # maps in a row
-NO_PLACES = (
-    "This network reads the picture as one long vector, so its layers have no places and there is no map of depth by "
-    "place. What can be shown is which pixels the whole network listened to: Integrated Gradients from Captum, blue "
-    "for the class, red against it."
+PIXELS = (
+    "What can be shown is which pixels the whole network listened to: Integrated Gradients from Captum, blue for the "
+    "class, red against it."
 )
 
 
-def strip(bench: Workbench, seen: Analysis, result: Explanation) -> go.Figure:
-    """A map a layer, on one colour scale; the pixels alone where the layers have no places."""
+def strip(bench: Workbench, seen: Analysis, result: Explanation) -> go.Figure | None:
+    """A map a layer, on one colour scale; the pixels where no layer has one, and None where these are blank as well."""
     maps = _maps(bench, seen, result)
-    if all(each.values is None for each in maps):
-        theme.note(NO_PLACES)
+    reasons = [each.empty for each in maps]
+    if all(reasons):
+        theme.note(" ".join([*(html.escape(reason) for reason in dict.fromkeys(reasons) if reason), PIXELS]))
         with st.container(width=320):
-            return draw([("pixels", _pixels(bench, seen, result))], seen, "where-pixels", opacity=0.75)
+            return pixels(_pixels(bench, seen, result), seen, "where-pixels")
     opacity = st.slider("Strength of the maps over the picture", 0.0, 1.0, 0.65, 0.05, key="opacity")
-    named = [(each.layer, None if each.values is None else each.values.tolist()) for each in maps]
     with st.container(key="strip"):
-        figure = draw(named, seen, "where", opacity=opacity)
+        figure = layers(result.layers, [each.values for each in maps], reasons, seen, "where", opacity=opacity)
     placeless = sum(abs(each.placeless) for each in maps)
     theme.note(
         f"Exact, without gradients: blue places speak for “{html.escape(result.target_name)}”, red ones against it, "
@@ -49,8 +50,8 @@ def at_layer(bench: Workbench, seen: Analysis, result: Explanation, layer: int) 
     picture, words = st.columns([1, 1.4], gap="large", vertical_alignment="center")
     target = html.escape(result.target_name)
     with words:
-        if chosen.values is None:
-            theme.note(NO_PLACES)
+        if chosen.values is None or chosen.empty:
+            theme.note(f"{html.escape(chosen.empty or '')} {PIXELS}")
         else:
             plus, minus = chosen.values.clip(min=0).sum(), chosen.values.clip(max=0).sum()
             empty = "" if plus > 0 else " No place speaks for it here, so nothing is blue."
@@ -62,8 +63,8 @@ def at_layer(bench: Workbench, seen: Analysis, result: Explanation, layer: int) 
             )
         theme.note("All layers side by side, and what Grad-CAM says, are on the page Compare.")
     with picture, st.container(width=360):
-        if chosen.values is None:
-            draw([("pixels", _pixels(bench, seen, result))], seen, "at-pixels", opacity=0.75)
+        if chosen.values is None or chosen.empty:
+            pixels(_pixels(bench, seen, result), seen, "at-pixels")
         else:
             draw([(chosen.layer, chosen.values.tolist())], seen, "at-layer", opacity=0.65)
 
@@ -83,6 +84,46 @@ def _pixels(bench: Workbench, seen: Analysis, result: Explanation) -> list[list[
         (seen.key, result.target, result.settings),
         lambda: analysis.pixels_of(bench.checkpoint, seen, result.target, result.settings),
     )
+
+
+def layers(
+    names: Sequence[str],
+    maps: Sequence[np.ndarray | None],
+    empty: Sequence[str | None],
+    seen: Analysis,
+    key: str,
+    *,
+    opacity: float,
+) -> go.Figure | None:
+    """The maps of the layers that have something to show, if any; of the others, in a sentence, why they have not.
+
+    Parameters
+    ----------
+    names : L layers.
+    maps : L maps (H_i, W_i), or None.
+    empty : L reasons, where there is no map or one of zeros.
+    """
+    shown = [
+        (name, each.tolist())
+        for name, each, why in zip(names, maps, empty, strict=True)
+        if each is not None and not why
+    ]
+    figure = draw(shown, seen, key, opacity=opacity) if shown else None
+    for reason in dict.fromkeys(why for why in empty if why):
+        left_out = ", ".join(name for name, why in zip(names, empty, strict=True) if why == reason)
+        theme.note(f"<b>{html.escape(left_out)}:</b> {html.escape(reason)}")
+    return figure
+
+
+def pixels(values: list[list[float]], seen: Analysis, key: str) -> go.Figure | None:
+    """Integrated Gradients at the pixels; a sentence where all are 0."""
+    if any(map(any, values)):
+        return draw([("pixels", values)], seen, key, opacity=0.75)
+    theme.note(
+        "Here they are 0 at every pixel: the picture is what they start from, the mean colour all over, or nothing in "
+        "it changes the class’s logit."
+    )
+    return None
 
 
 def draw(maps: list[tuple[str, list[list[float]] | None]], seen: Analysis, key: str, *, opacity: float) -> go.Figure:

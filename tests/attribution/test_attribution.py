@@ -1,5 +1,6 @@
 """Layer attributions against answers from hand, from the formulas and from Captum called directly."""
 
+import numpy as np
 import pytest
 import torch
 from captum.attr import LayerGradCam
@@ -7,6 +8,7 @@ from torch import nn
 
 from laya.attribution import ATTRIBUTIONS, METHODS, Settings, baseline_logits
 from laya.attribution.posthoc import ROWS
+from laya.attribution.target import check_target
 from laya.errors import LayaError
 from laya.heads import HEADS, REMOVALS
 from tests import oracle
@@ -182,8 +184,12 @@ def test_nothing_stays_behind(head, method, x, target, monkeypatch):
     assert_untouched(model, trace, kept)
     if method == "alpha":  # reads the trace alone: no target and no layer can break it
         return
-    with pytest.raises((IndexError, RuntimeError, AssertionError)):
-        compute(method, model, trace, torch.tensor([9] * 4))
+    for wrong in ([9] * 4, [0, 1, 2, -1], [0.0, 1.0, 2.0, 0.0], [True] * 4):
+        with pytest.raises(LayaError, match=r"a whole number from 0 to 2, not (9|-1|0.0|True)"):
+            compute(method, model, trace, torch.tensor(wrong))
+        assert_untouched(model, trace, kept)
+    with pytest.raises(LayaError, match="there are 4 images and 1 targets"):
+        compute(method, model, trace, torch.tensor([0]))
     assert_untouched(model, trace, kept)
 
     def broken(*args: object, **kwargs: object) -> None:
@@ -201,6 +207,19 @@ def test_the_registry_is_consistent():
     assert [method.id for method in ATTRIBUTIONS.values() if method.family == "intrinsic"] == ["alpha", "contribution"]
     assert METHODS["leave_one_out"].family == "measured"
     assert len({method.colour for method in METHODS.values()}) == len(METHODS)
+
+
+@pytest.mark.parametrize("target", [0, 2, np.int64(1), torch.tensor(1), torch.tensor([2])])
+def test_the_index_of_a_class_is_a_target(target):
+    assert check_target(target, 3, 1) == [int(target)]
+
+
+@pytest.mark.parametrize(
+    "target", [-1, 3, 99, 10**30, 1.7, 1.0, None, True, "cat", torch.tensor([-1]), torch.tensor(1.0)]
+)
+def test_anything_else_is_none(target):
+    with pytest.raises(LayaError, match="the index of a class, a whole number from 0 to 2, not "):
+        check_target(target, 3, 1)
 
 
 @pytest.mark.parametrize(("field", "value"), [("removal", "zero"), ("steps", 0), ("steps", 10_000)])

@@ -5,6 +5,7 @@ import torch
 
 from laya.attribution.spatial import contribution_maps
 from laya.backbones import CNN, MLP, Timm
+from laya.errors import LayaError
 from laya.heads import HEADS, build_head
 from laya.model import LayaClassifier
 
@@ -76,6 +77,53 @@ def test_a_bright_corner_shows_in_the_same_corner(number, corner):
         slice(0, (n + 1) // 2) if edge == 0 else slice(n // 2, n) for n, edge in zip(grid, corner, strict=True)
     )
     assert change[halves].max() == change.max()
+
+
+@pytest.mark.parametrize(("name", "width"), [("test_mambaout", 4), ("test_vit2", 16), ("test_vit_relpos", 16)])
+def test_the_maps_lie_as_the_picture_does_whatever_the_layout(name, width):
+    """Channels last inside, and a register before the patches: only the bright corner's places change most."""
+    model = model_of("laya", Timm(name), dim=7)
+    height, length = (64, 96) if model.backbone.accepts(3, (64, 96)) else (160, 160)
+    x = torch.zeros(1, 3, height, length)
+    x[..., -32:, :32] = 1.0  # bottom left: rows and columns exchanged would be top right
+    target = torch.tensor([0])
+    lit, dark = (
+        contribution_maps(model, model.trace(each), target, (height, length))[0].values[0]
+        for each in (x, torch.zeros_like(x))
+    )
+    assert lit.shape == (height // width, length // width)
+    row, column = divmod(int((lit - dark).abs().argmax()), lit.shape[1])
+    assert row >= lit.shape[0] - 32 // width
+    assert column < 32 // width
+
+
+def test_a_layer_without_a_map_says_why():
+    def reasons(model: LayaClassifier, size: tuple[int, int] = SIZE, channels: int = 3) -> list[str | None]:
+        maps = contribution_maps(model, model.trace(torch.rand(2, channels, *size)), torch.tensor([0, 1]), size)
+        assert [each.values is None or not each.values.any() for each in maps] == [bool(each.empty) for each in maps]
+        return [each.empty for each in maps]
+
+    mlp = reasons(model_of("laya", MLP(input_shape=(1, 8, 8), units=(6, 5)), dim=7), (8, 8), 1)
+    assert all("as one long vector" in reason for reason in mlp)
+    alone = reasons(model_of("laya", Timm("test_vit", "class"), dim=7))
+    assert all("reads the class token of this layer alone" in reason for reason in alone)
+    assert reasons(model_of("laya", CNN(stages=(5, 6)), dim=7)) == [None] * 3
+    *before, last = reasons(model_of("last_layer", CNN(stages=(5, 6))))
+    assert last is None
+    assert all("The head does not read this layer" in reason for reason in before)
+    dead = model_of("laya", CNN(stages=(5, 6)), dim=7)
+    torch.nn.init.zeros_(dead.backbone.blocks[-1][-2].weight)  # of the last BatchNorm: only 0 leaves the ReLU
+    torch.nn.init.zeros_(dead.backbone.blocks[-1][-2].bias)
+    *before, last = reasons(dead)
+    assert before == [None] * 2
+    assert "values add nothing" in last
+
+
+@pytest.mark.parametrize("target", [[-1, 0], [0, 3], [0.0, 1.0], [0]])
+def test_only_classes_are_explained(target):
+    model = model_of("laya", CNN(stages=(5, 6)), dim=7)
+    with pytest.raises(LayaError, match=r"from 0 to 2|2 images and 1 targets"):
+        contribution_maps(model, model.trace(torch.rand(2, 3, *SIZE)), torch.tensor(target), SIZE)
 
 
 def test_vectors_have_no_places():

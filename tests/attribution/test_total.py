@@ -1,14 +1,16 @@
 """Total effects against Captum called directly, and Grad-CAM on tokens against autograd written out."""
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 from captum.attr import IntegratedGradients, LayerGradCam, LayerIntegratedGradients
 
-from laya.attribution.total import _apart, total_effects
+from laya.attribution.total import _apart, pixel_gradients, total_effects
 from laya.backbones import CNN, MLP, Timm
+from laya.errors import LayaError
 from laya.heads import build_head
 from laya.model import LayaClassifier
 
@@ -73,6 +75,157 @@ def test_tokens_become_maps_of_the_pictures_grid():
         weights = gradient[0, 1:].mean(0)
         expected = (kept[0][0, 1:] * weights).sum(-1).reshape(2, 3)
         torch.testing.assert_close(torch.tensor(result.maps[i]).float(), expected.detach(), atol=1e-6, rtol=1e-3)
+
+
+def as_it_is(output: torch.Tensor) -> torch.Tensor:
+    return output
+
+
+def channels_last(output: torch.Tensor) -> torch.Tensor:
+    return output.permute(0, 3, 1, 2)
+
+
+def tokens(before: int, columns: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Patches row by row after so many other tokens."""
+    return lambda output: output[:, before:].transpose(1, 2).unflatten(2, (-1, columns))
+
+
+def grad_cams(
+    model: LayaClassifier, x: torch.Tensor, target: int, layout: Callable[..., torch.Tensor]
+) -> list[np.ndarray]:
+    """Grad-CAM by its equations 1 and 2, at the modules of all layers, with the gradients that autograd keeps there."""
+    kept: list[torch.Tensor] = []
+
+    def keep(module: torch.nn.Module, given: object, output: torch.Tensor) -> torch.Tensor:
+        output.retain_grad()
+        kept.append(output)
+        return output.clone()  # later modules may work in place
+
+    handles = [module.register_forward_hook(keep) for module in model.backbone.layer_modules]
+    model(x.clone().requires_grad_())[0, target].backward()
+    for handle in handles:
+        handle.remove()
+    pairs = [(layout(output.detach()), layout(output.grad)) for output in kept]
+    return [(slope.mean((2, 3), keepdim=True) * value).sum(1)[0].numpy() for value, slope in pairs]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "layout"),
+    [
+        ("test_resnet", (64, 96), as_it_is),
+        ("test_mambaout", (64, 96), channels_last),
+        ("test_vit2", (32, 48), tokens(1, 3)),  # a register
+        ("test_vit_relpos", (160, 160), tokens(0, 10)),
+        ("deit_tiny_distilled_patch16_224", (32, 48), tokens(2, 3)),  # a class and a distillation token
+        ("vit_tiny_patch16_dinov3_qkvb", (32, 48), tokens(5, 3)),  # a class token and four registers
+        (
+            "levit_128s",
+            (224, 224),
+            lambda output: output.unflatten(1, (int(output.shape[1] ** 0.5), -1)).movedim(-1, 1),
+        ),
+        pytest.param("swin_tiny_patch4_window7_224", (224, 224), channels_last, marks=pytest.mark.slow),
+    ],
+)
+def test_maps_lie_as_the_picture_does_whatever_the_layout(name, size, layout):
+    model, x = model_of(Timm(name)), torch.rand(1, 3, *size)
+    result = total_effects(model, x, 1, steps=1)
+    for ours, expected in zip(result.maps, grad_cams(model, x, 1, layout), strict=True):
+        assert ours.shape == expected.shape
+        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+    sums = [each.clip(min=0).sum() for each in result.maps]
+    assert result.grad_cam == pytest.approx(sums, rel=1e-5)
+
+
+class Several(MLP):
+    """Blocks that hand out channels last, in the second place of a tuple; what comes first nobody uses."""
+
+    def __init__(self) -> None:
+        super().__init__(input_shape=(3, 4, 6), units=(5, 7))
+        self.blocks = torch.nn.ModuleList(Pair(*widths) for widths in ((3, 5), (5, 7)))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        value, found = x.movedim(1, -1), []
+        for block in self.blocks:
+            value = block(value)[1]
+            found.append(value.movedim(-1, 1).contiguous())
+        return tuple(found)
+
+
+class Pair(torch.nn.Linear):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        value = super().forward(x).sin()
+        return value.sum(-1), value
+
+
+def test_a_module_may_hand_out_several_tensors():
+    model, x = model_of(Several()), torch.rand(1, 3, 4, 6)
+    result = total_effects(model, x, 1, steps=50)
+    for i, block in enumerate(model.backbone.blocks):
+        kept = []
+        handle = block.register_forward_hook(lambda module, given, output, kept=kept: kept.append(output[1]))
+        (gradient,) = torch.autograd.grad(model(x)[0, 1], kept)
+        handle.remove()
+        expected = (gradient.mean((1, 2), keepdim=True) * kept[0]).sum(-1)[0]
+        np.testing.assert_allclose(result.maps[i], expected.detach().numpy(), rtol=1e-4, atol=1e-7)
+    rise = float((model(x) - model(torch.zeros_like(x)))[0, 1].detach())
+    assert result.integrated_gradients[0] == pytest.approx(rise, abs=1e-3)  # all passes through the first block
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "coat_tiny",  # its modules are not called
+        "pit_ti_224",  # they are called with a tuple
+        "crossvit_tiny_240",  # they hand out lists
+        pytest.param("legacy_xception", marks=pytest.mark.slow),  # they hold a copy of what is handed out
+        pytest.param("tnt_s_patch16_224", marks=pytest.mark.slow),  # they hand out pixels of patches as a batch
+    ],
+)
+def test_layers_without_modules_of_their_own_have_no_total_effects(name):
+    model = model_of(Timm(name))
+    with pytest.raises(LayaError, match="layers of this network cannot be reached one by one"):
+        total_effects(model, torch.rand(1, 3, *model.backbone.preprocessing.size), 1, steps=1)
+    assert hooks(model) == 0
+
+
+@pytest.mark.parametrize("target", [-1, 3, 99, 1.7, None, True, "cat"])
+def test_only_classes_are_explained(target):
+    model, x = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 16, 16)
+    for explain in (total_effects, pixel_gradients):
+        with pytest.raises(LayaError, match=r"a whole number from 0 to 2, not"):
+            explain(model, x, target, steps=2)
+
+
+def test_an_empty_map_says_why_and_where_there_is_something_to_see():
+    model, x = model_of(Timm("test_vit", "class")), torch.rand(1, 3, 32, 48)
+    result = total_effects(model, x, 1, steps=1)
+    *before, last = result.maps
+    assert all(each.any() for each in before)
+    assert not last.any()  # after the last block nothing flows from the patches to the class token
+    assert last.shape == (2, 3)
+    assert result.empty == (
+        *(None,) * 5,
+        "The head reads the class token alone, so after this layer no place has an influence any more; look at block 5 "
+        "of 6 or earlier.",
+    )
+    both = total_effects(model_of(Timm("test_vit", "class+patches")), x, 1, steps=1)
+    assert both.empty == (None,) * 6
+    vectors = total_effects(model_of(MLP(input_shape=(1, 8, 8), units=(6, 5))), torch.rand(1, 1, 8, 8), 1, steps=1)
+    assert all("one long vector" in reason for reason in vectors.empty)
+
+
+def test_a_layer_that_is_0_and_a_class_that_depends_on_nothing_say_so():
+    model, x = model_of(CNN(stages=(5, 6))), torch.rand(1, 3, 16, 16)
+    torch.nn.init.zeros_(model.backbone.blocks[-1][-2].weight)  # of the last BatchNorm: only 0 leaves the ReLU
+    torch.nn.init.zeros_(model.backbone.blocks[-1][-2].bias)
+    result = total_effects(model, x, 1, steps=1)
+    assert not result.maps[-1].any()
+    assert result.empty[:2] == (None, None)
+    assert "nowhere in this layer for this picture; look at stage 1, 5 channels or earlier." in result.empty[2]
+    torch.nn.init.zeros_(model.head.classifier.weight)
+    result = total_effects(model, x, 1, steps=1)
+    assert result.empty == ("The class does not depend on this layer for this picture.",) * 3
+    assert not result.pixels.any()
 
 
 def test_layers_that_work_in_place_are_read_before_they_are_overwritten():

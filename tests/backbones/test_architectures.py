@@ -1,4 +1,4 @@
-"""LAYA on networks of every family: trained for two steps, saved, loaded, explained."""
+"""The whole way for ten architectures of timm and torchvision and for a plain module: train, save, load, explain, maps."""
 
 import numpy as np
 import pytest
@@ -7,10 +7,15 @@ from PIL import Image
 from torch import nn
 
 import laya
-from laya.backbones import BACKBONES, register
+from laya.attribution.spatial import contribution_maps
+from laya.attribution.total import total_effects
+from laya.backbones import BACKBONES, build_backbone, register
 from laya.checkpoints import load
+from laya.errors import LayaError
+from laya.heads import build_head
 from laya.inputs import images
 from laya.inputs.preprocessing import prepare, to_tensor
+from laya.model import LayaClassifier
 from laya.recipe import run
 from laya.training import train
 
@@ -50,6 +55,68 @@ def plain() -> nn.Sequential:
         *(nn.Conv2d(3, 8, 3, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2)),
         *(nn.Flatten(), nn.Linear(784, 9)),
     )
+
+
+# How the modules of an architecture lay their output out, where it is not (B, C, H, W): written down here by hand, to
+# be independent of what the backbone says.
+CHANNELS_LAST = ["timm:swin_tiny_patch4_window7_224", "timm:test_mambaout"]
+TOKENS = {  # how many stand before the patches, and the patches' edge
+    "timm:test_vit": (1, 16),
+    "timm:test_vit2": (1, 16),  # a register
+    "timm:vit_tiny_patch16_224": (1, 16),
+    "timm:vit_small_patch14_reg4_dinov2": (5, 14),
+    "timm:vit_medium_patch16_gap_256": (0, 16),
+}
+PLACED = [name for name in SMALL if name != "sequential"] + ["timm:test_vit2", "timm:test_mambaout"]
+
+
+def by_places(name: str, output: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
+    if name in CHANNELS_LAST:
+        return output.permute(0, 3, 1, 2)
+    if name in TOKENS:
+        before, edge = TOKENS[name]
+        return output[:, before:].transpose(1, 2).unflatten(2, (size[0] // edge, size[1] // edge))
+    return output
+
+
+@pytest.mark.parametrize("name", [*PLACED, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])
+def test_maps_have_the_pictures_orientation_and_are_those_of_autograd(name):
+    torch.manual_seed(0)
+    backbone = build_backbone(name, {})
+    model = LayaClassifier(backbone, build_head("laya", backbone.widths, 3, {"dim": 8})).eval()
+    size = backbone.preprocessing.size
+    wide = next((wide for wide in ((64, 96), (56, 84)) if backbone.accepts(3, wide)), size)  # multiples of 16, of 14
+    x = torch.zeros(1, 3, *wide)
+    x[..., -wide[0] // 3 :, : wide[1] // 3] = 1.0  # bright at the bottom left: no turned map looks the same
+    target = torch.tensor([1])
+    lit, dark = (contribution_maps(model, model.trace(each), target, wide) for each in (x, torch.zeros_like(x)))
+    for each in lit:  # one side to the other as in the picture, but for a row or column that the edge costs
+        height, width = each.values.shape[1:]
+        assert abs(height * wide[1] - width * wide[0]) <= max(wide)
+    change = (lit[0].values - dark[0].values)[0].abs()
+    row, column = divmod(int(change.argmax()), change.shape[1])
+    assert row >= change.shape[0] / 2
+    assert column < change.shape[1] / 2
+    if name.startswith("torchvision:"):  # a traced graph has no modules
+        with pytest.raises(LayaError, match="need modules to hook"):
+            total_effects(model, x, 1, steps=1)
+        return
+    result = total_effects(model, x, 1, steps=1)
+    kept: list[torch.Tensor] = []
+
+    def keep(module: nn.Module, given: object, output: torch.Tensor) -> torch.Tensor:
+        output.retain_grad()
+        kept.append(output)
+        return output.clone()  # later modules may work in place
+
+    for module in backbone.layer_modules:
+        module.register_forward_hook(keep)
+    model(x.clone().requires_grad_())[0, 1].backward()
+    for each, output, ours in zip(lit, kept, result.maps, strict=True):
+        value, slope = (by_places(name, tensor, wide) for tensor in (output.detach(), output.grad))
+        expected = (slope.mean((2, 3), keepdim=True) * value).sum(1)[0].numpy()
+        assert ours.shape == expected.shape == each.values.shape[1:]
+        np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)])

@@ -103,6 +103,83 @@ def test_another_size_is_read_if_the_patches_fit():
     assert not backbone.accepts(3, (64, 100))
 
 
+def slow(*values: object) -> object:
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),  # how many tokens of each kind stand before the patches
+    [
+        ("test_vit", {"cls_token": 1}),
+        ("test_vit2", {"reg_token": 1}),
+        ("test_vit_relpos", {}),  # an architecture of its own, without any
+        ("deit_tiny_distilled_patch16_224", {"cls_token": 1, "dist_token": 1}),
+        ("vit_tiny_patch16_dinov3_qkvb", {"cls_token": 1, "reg_token": 4}),  # Eva
+        ("eva02_tiny_patch14_224", {"cls_token": 1}),
+        slow("vit_small_patch14_reg4_dinov2", {"cls_token": 1, "reg_token": 4}),
+        slow("vit_little_patch16_reg4_gap_256", {"reg_token": 4}),
+        slow("vit_dwee_patch16_reg1_gap_256", {"reg_token": 1}),
+        slow("vit_medium_patch16_rope_reg1_gap_256", {"reg_token": 1}),  # Eva
+        slow("vit_medium_patch16_gap_256", {}),
+        slow("vit_relpos_medium_patch16_cls_224", {"cls_token": 1}),
+        slow("vitamin_small_224", {}),  # convolutions before the blocks
+        slow("beit_base_patch16_224", {"cls_token": 1}),
+        slow("deit3_small_patch16_224", {"cls_token": 1}),  # joined after the position embedding
+    ],
+)
+def test_the_tokens_before_the_patches_are_told_apart(name, prefix):
+    """Where a kind stands is found out by moving its parameter and looking what enters the first block."""
+    torch.manual_seed(0)
+    backbone = Timm(name).eval()
+    entering = []
+    backbone.model.blocks[0].register_forward_pre_hook(lambda block, given: entering.append(given[0].detach()))
+    x = torch.rand(1, 3, *backbone.preprocessing.size)
+    with torch.no_grad():
+        activation = backbone(x)[-1]
+        stands = {}
+        for kind in prefix:
+            parameter = getattr(backbone.model, kind)
+            before = parameter.clone()
+            parameter.add_(1.0)
+            backbone(x)
+            parameter.copy_(before)
+            stands[kind] = (entering[-1] != entering[0]).any(-1)[0].nonzero().flatten().tolist()
+    assert {kind: len(rows) for kind, rows in stands.items()} == prefix
+    patches = list(range(sum(prefix.values()), activation.shape[1]))
+    assert not any(row in patches for rows in stands.values() for row in rows)
+    expected = {"patches": activation[:, patches].mean(1)}
+    if "cls_token" in prefix:
+        expected["class"] = activation[:, stands["cls_token"][0]]
+        expected["class+patches"] = torch.cat([expected["class"], expected["patches"]], dim=1)
+        assert backbone.tokens == "class+patches"
+    else:
+        assert backbone.tokens == "patches"
+        for tokens in ("class", "class+patches"):
+            with pytest.raises(LayaError, match=f"{name}' has no class token; choose tokens = 'patches'"):
+                Timm(name, tokens)
+    for tokens, hidden in expected.items():
+        backbone.tokens = tokens
+        torch.testing.assert_close(backbone.pool(activation), hidden)
+        places = backbone.places(activation, x.shape[2:])
+        if tokens == "class":
+            assert places is None
+        else:
+            torch.testing.assert_close(places.flatten(2), activation[:, patches].transpose(1, 2))
+
+
+@pytest.mark.parametrize("name", ["vit_tiny_r_s16_p8_224", slow("vitamin_small_224")])
+def test_convolutions_before_the_patches_count_in_the_grid(name):
+    backbone = Timm(name).eval()
+    edge = backbone.model.feature_info[-1]["reduction"]
+    size = (2 * edge, 3 * edge)
+    assert backbone.accepts(3, size)
+    assert not backbone.accepts(3, (2 * edge, 3 * edge + 1))
+    with torch.no_grad():
+        activation = backbone(torch.rand(1, 3, *size))[0]
+    assert backbone.grid(size) == (2, 3)
+    assert backbone.places(activation, size).shape[2:] == (2, 3)
+
+
 def test_what_timm_does_not_know_is_refused():
     with pytest.raises(LayaError, match="no timm model called 'vit_smal_patch16_224'"):
         build_backbone("timm:vit_smal_patch16_224", {})

@@ -54,7 +54,9 @@ def show(bench: Workbench, seen: Analysis) -> None:
         _removals(bench, seen, result, trace, shown)
     _curves(bench, seen, result, trace, columns, charts)
     st.markdown("#### Where in the picture, at each depth?")
-    charts["places"] = maps.strip(bench, seen, result)
+    strip = maps.strip(bench, seen, result)
+    if strip is not None:
+        charts["places"] = strip
     total_effects(bench, seen, result)
     left, right = st.columns(2, gap="large")
     with left:

@@ -61,17 +61,13 @@ def total_effects(bench: Workbench, seen: Analysis, result: Explanation) -> None
             "Total effects, from Captum. The diamonds are the measured <em>direct</em> effects, which these need not "
             f"follow. {STEPS} steps; Integrated Gradients misses its sum by {worst:.2g} logits at most."
         )
-        layer_maps = [
-            (name, None if each is None else each.tolist())
-            for name, each in zip(result.layers, total.maps, strict=True)
-        ]
-        if any(each is not None for _, each in layer_maps):
+        if any(each is not None for each in total.maps):
             st.markdown("##### Grad-CAM at each layer, through the whole network")
             with st.container(key="strip-total"):
-                maps.draw(layer_maps, seen, "total-maps", opacity=0.65)
+                maps.layers(result.layers, total.maps, total.empty, seen, "total-maps", opacity=0.65)
         st.markdown("##### Integrated Gradients at the pixels")
         with st.container(width=320):
-            maps.draw([("pixels", total.pixels.tolist())], seen, "pixels", opacity=0.75)
+            maps.pixels(total.pixels.tolist(), seen, "pixels")
 
 
 def _duration(seconds: float) -> str:
