@@ -1,4 +1,4 @@
-"""The whole way for ten architectures of timm and torchvision and for a plain module: train, save, load, explain, maps."""
+"""LAYA on networks of every family: maps lie as the picture does; trained for two steps, saved, loaded, explained."""
 
 import numpy as np
 import pytest
