@@ -91,6 +91,10 @@ class DataReport:
                 f"The classes are very uneven, from {counts[0]:,} to {counts[-1]:,} pictures; "
                 "balance = true lets each count the same."
             )
+        if "val" not in next(iter(self.classes.values())):
+            single = [name for name, parts in self.classes.items() if parts.get("train", parts.get("all")) == 1]
+            if single:
+                found.append(f"Classes of one picture, so that a training can hold none back: {few(single, NAMED)}.")
         if self.hidden:
             found.append(f"Folders that were passed over: {few(self.hidden, NAMED)}.")
         return [*found, *self.notes]

@@ -54,6 +54,9 @@ def open_folder(folder: Path) -> ImageSet:
                 others.append(str(file.relative_to(folder)))
     if not files:
         raise LayaError(f"The folder {folder.name!r} holds no pictures.")
+    deeper = dict.fromkeys(str(file.parent.relative_to(folder)) for file in files if file.parent.parent != folder)
+    if deeper:
+        notes += (f"Pictures in folders within a class folder count to that class: {few(list(deeper))}.",)
     loose = sorted(each.name for each in os.scandir(folder) if each.is_file() and _is_picture(each))
     if loose:
         notes += (f"Pictures that lie in no class folder and are passed over: {few(loose)}.",)

@@ -135,8 +135,8 @@ def refuse_within(class_name: str, folders: Iterable[str]) -> None:
     inner = {part_of(name): name for name in folders if part_of(name)}
     if len(inner) > 1:
         raise LayaError(
-            f"The class folder {class_name!r} has the parts {few([*map(repr, inner.values())])} in it; put the class "
-            "folders into the parts instead."
+            f"The class folder {class_name!r} has the parts {few([*map(repr, inner.values())])} in it; name that "
+            "folder as the data, or put the class folders into the parts."
         )
 
 

@@ -12,6 +12,7 @@ from laya.data.checks import check
 from laya.errors import LayaError
 from laya.recipe import run
 from tests.conftest import encode
+from tests.data.trees import plant
 
 
 def grey(value: int, kind: str = "PNG") -> bytes:
@@ -83,10 +84,18 @@ def test_uneven_classes_are_told(tmp_path):
     assert "uneven, from 1 to 11" in check(str(tmp_path)).complaints()[0]
 
 
+def test_a_class_of_one_picture_is_told_where_some_are_held_back(tmp_path):
+    plant(tmp_path / "x", "train/a/1.png", "train/a/2.png", "train/b/3.png", "test/a/4.png")
+    told = "Classes of one picture, so that a training can hold none back: b."
+    assert told in check(str(tmp_path / "x")).complaints()
+    plant(tmp_path / "x", "val/a/5.png")
+    assert told not in check(str(tmp_path / "x")).complaints()
+
+
 def test_the_report_is_saved_before_training_begins(folder, tmp_path):
     told: list[str] = []
     with pytest.raises(LayaError, match="too few"):
         run({"data": str(folder), "epochs": 1}, tmp_path / "model", command="", on_complaint=told.append)
     saved = json.loads((tmp_path / "model" / checkpoints.DATA).read_text())
     assert saved == json.loads(json.dumps(check(str(folder)).to_dict() | {"complaints": told}))
-    assert len(told) == 5
+    assert len(told) == 6

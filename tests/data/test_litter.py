@@ -87,6 +87,14 @@ def test_links_are_followed_but_not_back(tmp_path):
     assert data.sources == ["cat/1.png", "cat/more/2.png", "cat/shared/3.png", "dog/4.png", "fox/3.png"]
 
 
+def test_folders_within_a_class_count_to_it_and_are_named(tmp_path):
+    path = str(plant(tmp_path / "x", "animals/cat/1.png", "animals/dog/old/2.png", "plants/3.png"))
+    data = open_dataset(path)
+    assert names(data) == ["animals", "animals", "plants"]
+    note = "Pictures in folders within a class folder count to that class: animals/cat; animals/dog/old."
+    assert data.notes == (note,)
+
+
 def test_an_archive_made_on_windows_has_its_folders():
     data = open_zip(pack({"mine\\": b"", "mine\\cat\\1.png": picture(7), "mine\\dog\\2.png": picture(8)}), "x.zip")
     assert (data.classes, values(data), data.notes) == (("cat", "dog"), [7, 8], ())
