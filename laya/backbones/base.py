@@ -58,8 +58,8 @@ class Backbone(nn.Module, ABC):
         """Weights of this network from elsewhere, in the names and shapes of :attr:`weights_module` where it can."""
         return tensors
 
-    def look_at(self, x: Tensor) -> None:
-        """Learn what can be learnt from a sample of training images (N, C, H, W) before the training; often nothing."""
+    def initialise_from(self, x: Tensor) -> None:
+        """Initialise what depends on the data from training images (N, C, H, W), before the training; often nothing."""
 
     def accepts(self, channels: int, size: tuple[int, int]) -> bool:
         """Whether it can read pictures of so many channels and of this height and width."""

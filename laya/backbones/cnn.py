@@ -106,7 +106,7 @@ class CNN(Backbone):
         """Whether the picture has the right channels and is large enough to be halved by every stage."""
         return channels == self.channels and min(size) >= PATCH - 1 + 2 ** (len(self.widths) - 1)
 
-    def look_at(self, x: Tensor) -> None:
+    def initialise_from(self, x: Tensor) -> None:
         """Set the stem's filters from training images (N, C, H, W)."""
         patches = nn.functional.unfold(x.double(), PATCH).transpose(1, 2).flatten(0, 1)
         variances, axes = torch.linalg.eigh(torch.cov(patches.T, correction=0))

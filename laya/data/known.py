@@ -96,7 +96,8 @@ CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hors
 def _cifar10(split: Split, *, download: bool = True) -> ImageSet:
     """CIFAR-10 from cifar10-train.parquet and cifar10-test.parquet, or the original's binary version, downloaded.
 
-    torchvision's own reader unpickles the Python version, so only its downloader is used.
+    torchvision's own reader unpickles the Python version, so only its downloader is used. It checks and unpacks in one
+    call; pooch would do the same as one more dependency.
     """
     if file := _stored(f"cifar10-{split}.parquet"):
         return replace(open_parquet(file, split), name="cifar10", split=split)

@@ -42,7 +42,7 @@ class Head(nn.Module, ABC):
     widths : d_1..d_L.
     classes : K.
     dropout : probability of dropping a unit of what is classified while training, in [0, 1).
-    scaled : divide every unit of every h_i by its standard deviation over the training set, which :meth:`look_at` must
+    scaled : divide every unit of every h_i by its standard deviation over the training set, which :meth:`fit_scale` must
         be shown; for frozen backbones, whose units differ in scale. Zero stays zero, and the split over depth exact.
     """
 
@@ -66,8 +66,8 @@ class Head(nn.Module, ABC):
             for i, width in enumerate(widths):
                 self.register_buffer(f"scale_{i}", torch.ones(width))
 
-    def look_at(self, hidden: Sequence[Tensor]) -> None:
-        """Learn what can be learnt from the training images' hidden states h_i (N, d_i) before the training."""
+    def fit_scale(self, hidden: Sequence[Tensor]) -> None:
+        """Take the units' scale from the training images' hidden states h_i (N, d_i), before the training."""
         if self.scaled:
             for i, h in enumerate(hidden):
                 self.get_buffer(f"scale_{i}").copy_(h.std(0).clamp_min(1e-5))

@@ -119,7 +119,7 @@ def _reader(
     with torch.random.fork_rng(enabled=True):
         torch.manual_seed(config.seed)
         some = fit[torch.randperm(len(fit))[:LOOK]]
-        model.backbone.look_at(normalise(pixels[some], preprocessing).to(_device(model)))
+        model.backbone.initialise_from(normalise(pixels[some], preprocessing).to(_device(model)))
     return read_pixels(config, model, pixels, preprocessing)
 
 

@@ -49,7 +49,7 @@ def read_hidden(
         for mirrored in ([False, True] if "flip" in config.augment else [False])
     ]
 
-    model.head.look_at([h.to(device) for h in split(views[0][fit.numpy()], model.backbone.widths)])
+    model.head.fit_scale([h.to(device) for h in split(views[0][fit.numpy()], model.backbone.widths)])
 
     def read(indices: Tensor, epoch: int | None) -> HeadOutput:
         rows = views[0][indices.numpy()]

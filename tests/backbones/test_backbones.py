@@ -39,7 +39,7 @@ def test_the_stem_whitens_the_patches_of_the_images_that_it_looked_at():
     base = torch.randn(64, 3, 9, 9)
     x = torch.nn.functional.avg_pool2d(base, 3, stride=1, padding=1) * torch.tensor([1.0, 0.5, 2.0]).view(3, 1, 1)
     backbone = CNN(stages=(4,))
-    backbone.look_at(x)
+    backbone.initialise_from(x)
     responses = backbone.blocks[0][0](x)[:, :12].permute(0, 2, 3, 1).reshape(-1, 12)
     covariance = torch.cov(responses.T)
     off = covariance - torch.diag(covariance.diagonal())

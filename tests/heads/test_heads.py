@@ -260,7 +260,7 @@ def test_a_scaled_head_is_the_plain_head_on_divided_states(hidden, name):
     scaled, plain = head_of(name, scaled=True), head_of(name)
     spread = [torch.tensor([0.5, 2.0, 4.0, 8.0, 1.0, 1e3])[: h.shape[1]] for h in hidden]
     # Two images, one standard deviation of each unit apart (with n - 1): their difference over the root of 2.
-    scaled.look_at([torch.stack([s * 0, s * math.sqrt(2)]) for s in spread])
+    scaled.fit_scale([torch.stack([s * 0, s * math.sqrt(2)]) for s in spread])
     plain.load_state_dict({k: v for k, v in scaled.state_dict().items() if not k.startswith("scale_")})
     divided = [h / s for h, s in zip(hidden, spread, strict=True)]
     a, b = scaled(hidden), plain(divided)
