@@ -43,7 +43,8 @@ class Head(nn.Module, ABC):
     classes : K.
     dropout : probability of dropping a unit of what is classified while training, in [0, 1).
     scaled : divide every unit of every h_i by its standard deviation over the training set, which :meth:`fit_scale`
-        must be shown; for frozen backbones, whose units differ in scale. Zero stays zero, and the split over depth exact.
+        must be shown; for frozen backbones, whose units differ in scale. Zero stays zero, and the split over depth
+        exact.
     """
 
     name: ClassVar[str]

@@ -30,6 +30,7 @@ READING = (
     "deep ones whole things: so the profile says what the model needs to see before it names the class."
 )
 
+TIED = 0.01  # of the depth: classes no further apart are told alike
 FLAT = 0.02  # of the most that there can be: mutual information below it is next to none
 LEAD = 0.9  # a mean weight above it is nearly all
 ENOUGH = 10  # pictures of a class, to be named as an extreme
@@ -61,6 +62,8 @@ def verdict(report: Report) -> None:
         text = (
             f"“{order[0]}” is decided shallowest and “{order[-1]}” deepest: on average at {low:.0%} and {high:.0%} "
             "of the depth."
+            if high - low > TIED
+            else f"No class is decided deeper than another: all lie at about {low:.0%} of the depth."
         )
     else:
         text = "There are pictures of one class alone, so nothing can be compared."
