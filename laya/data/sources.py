@@ -125,5 +125,6 @@ def _refuse_one_class(path: str, data: ImageSet) -> None:
     if len(names) > 1:
         return
     inner = Path(path) / names[0]
-    hint = f"; if the folders in it are the classes, use {str(inner)!r}" if inner.is_dir() and subfolders(inner) else ""
+    nested = os.path.isdir(inner) and subfolders(inner)  # noqa: PTH112  # Path.is_dir raises for too long a name
+    hint = f"; if the folders in it are the classes, use {str(inner)!r}" if nested else ""
     raise LayaError(f"There are pictures of one class only to train on, {names[0]!r}; a model needs two{hint}.")

@@ -9,6 +9,7 @@ from pyarrow import parquet
 
 from laya.data import open_dataset, splits
 from laya.data.checks import check
+from laya.data.sources import parts
 from laya.errors import LayaError
 from tests.data.trees import names, picture, plant, values
 
@@ -103,6 +104,15 @@ def test_a_row_without_its_file_is_left_out_and_named(pics):
     path = written(pics, "path,label\npics/0.png,dog\npics/9.png,cat\npics/1.png,cat\n")
     (named,) = check(path).unreadable["all"]
     assert "pics/9.png (The file '9.png' cannot be read: No such file" in named
+
+
+def test_a_label_or_path_of_any_length_is_no_traceback(pics):
+    long = "x" * 5000
+    path = written(pics, f"path,label\npics/0.png,{long}\n{long}.png,{long}\n")
+    assert open_dataset(path).classes == (long,)
+    assert check(path).skipped == {"all": (1,)}
+    with pytest.raises(LayaError, match="pictures of one class only to train on"):
+        parts(path)
 
 
 def test_rows_that_come_twice_are_reported(pics):
