@@ -93,6 +93,8 @@ def _own_profile(summary: Summary) -> Profile | None:
         data = pictures()
         data.matched_to(checkpoint.classes, partly=True)  # refuses unknown classes before anything is computed
         st.markdown(f"{len(data):,} pictures in {len(data.classes)} folders.")
+        for note in data.notes:
+            theme.note(html.escape(note))
         if not st.button("Build the profile", icon=":material/play_arrow:", type="primary"):
             return None
         _build(checkpoint, data, key)
