@@ -110,7 +110,7 @@ def layers(
     ]
     figure = draw(shown, seen, key, opacity=opacity) if shown else None
     for reason in dict.fromkeys(why for why in empty if why):
-        left_out = ", ".join(name for name, why in zip(names, empty, strict=True) if why == reason)
+        left_out = "; ".join(name for name, why in zip(names, empty, strict=True) if why == reason)
         theme.note(f"<b>{html.escape(left_out)}:</b> {html.escape(reason)}")
     return figure
 
