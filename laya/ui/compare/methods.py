@@ -8,6 +8,7 @@ import streamlit as st
 
 from laya import plots
 from laya.explanation import Explanation, comparison
+from laya.explanation.headline import leaders
 from laya.scores import LayerScores
 from laya.ui import address, analysis, cache, controls, download, maps, theme
 from laya.ui.analysis import Analysis
@@ -41,8 +42,7 @@ def show(bench: Workbench, seen: Analysis) -> None:
         charts["agreement"] = draw()
         st.plotly_chart(draw(ground=theme.ground()), key="agreement", config=theme.CHART)
         tops = {
-            scores.label: result.layers[max(range(len(scores.values)), key=scores.values.__getitem__)]
-            for scores in columns
+            scores.label: " and ".join(result.layers[i] for i in leaders(scores.shares)) or "none" for scores in columns
         }
         firsts = "; ".join(f"{label}: {html.escape(layer)}" for label, layer in tops.items())
         theme.note(
@@ -86,15 +86,15 @@ def _choose_methods(model: str, scores: list[LayerScores]) -> list[LayerScores]:
 
 
 def _verdict(result: Explanation, shown: list[LayerScores], table: dict[tuple[str, str], comparison.Agreement]) -> None:
-    tops = {scores.label: max(range(len(scores.values)), key=scores.values.__getitem__) for scores in shown}
+    tops = {scores.label: tuple(leaders(scores.shares)) for scores in shown}  # none without evidence for the target
     layers = sorted(set(tops.values()))
     name, probability = result.predictions[0]
     if len(layers) == 1:
-        text = f"All {len(shown)} methods rank layer {layers[0] + 1} of {len(result.layers)} first."
+        first = _numbered(layers[0], f" of {len(result.layers)}")
+        text = f"All {len(shown)} methods rank {first} first."
     else:
         text = "; ".join(
-            f"{' and '.join(label for label, top in tops.items() if top == layer)}: layer {layer + 1}"
-            for layer in layers
+            f"{' and '.join(label for label, top in tops.items() if top == each)}: {_numbered(each)}" for each in layers
         )
         text = f"The methods do not agree on the first layer. {text}."
     measured = {scores.label: table[scores.method, result.measured.method].spearman for scores in shown}
@@ -103,6 +103,12 @@ def _verdict(result: Explanation, shown: list[LayerScores], table: dict[tuple[st
         best = max(known, key=known.__getitem__)
         text += f" Closest to the measured effects: {best} ({known[best]:+.2f})."
     theme.verdict(f"Prediction: {name}, {probability:.1%} · explained: {result.target_name}", text)
+
+
+def _numbered(layers: tuple[int, ...], rest: str = "") -> str:
+    """Layers that rank first together, by number."""
+    numbers = " and ".join(str(layer + 1) for layer in layers)
+    return f"layer{'s' if len(layers) > 1 else ''} {numbers}{rest}" if layers else "none"
 
 
 def _short(scores: LayerScores) -> str:
