@@ -32,5 +32,5 @@ def check_target(target: int | Tensor, classes: int, images: int) -> list[int]:
                 f"A target is the index of a class, a whole number from 0 to {classes - 1}, not {shown(index)}."
             )
     if len(indices) != images:
-        raise LayaError(f"Every image needs a target of its own: there are {images} images and {len(indices)} targets.")
+        raise LayaError(f"Give one target for each image: {images}, not {len(indices)}.")
     return [int(index) for index in indices]
